@@ -1,0 +1,113 @@
+//! What can be wrong with a row, a draw or a parameter.
+
+use core::fmt;
+
+/// A number inside an [`Error`]; compares by its bits, so that errors that hold a NaN are equal to themselves.
+#[derive(Clone, Copy)]
+pub struct Number(pub f64);
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Number {}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The two values that no logit may have. Minus infinity is not one of them: it is a masked token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotFinite {
+    /// Not a number, of either sign.
+    NaN,
+    /// Plus infinity.
+    PosInf,
+}
+
+impl fmt::Display for NotFinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NaN => "NaN",
+            Self::PosInf => "+inf",
+        })
+    }
+}
+
+/// Everything that this crate refuses. After an error nothing has moved: no state, no generator, no other row.
+///
+/// A row is checked in this order: its length, its values (the lowest index with NaN or +inf), whether
+/// any token is allowed, then the draw.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A row has no token, or more than [`MAX_VOCAB`](crate::MAX_VOCAB).
+    #[error("a row must have 1 to 1048576 logits, this one has {len}")]
+    RowLength {
+        /// The row's length.
+        len: usize,
+    },
+    /// A logit is NaN or +inf; this is the lowest such index.
+    #[error("logit {index} is {value}")]
+    NotFinite {
+        /// The token id.
+        index: usize,
+        /// Which of the two it is.
+        value: NotFinite,
+    },
+    /// Every token is masked (-inf), or every weight is 0.
+    #[error("no allowed token: every logit is -inf")]
+    NoAllowedToken,
+    /// The draw `u` is not in `[0, 1)`.
+    #[error("the draw must be in [0, 1), not {u}")]
+    Draw {
+        /// The draw as given.
+        u: Number,
+    },
+    /// A parameter is outside its range.
+    #[error("{name} must be {expected}, not {value}")]
+    Parameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// The value as given.
+        value: Number,
+        /// The range, and how to switch the filter off where that is what the value tried.
+        expected: &'static str,
+    },
+    /// Two lengths that must agree don't, or a stride or length doesn't fit.
+    #[error("{what}: expected {expected}, found {found}")]
+    Shape {
+        /// What was measured.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length that was found.
+        found: usize,
+    },
+    /// A token id lies outside the row.
+    #[error("token id {id} is outside the row of {len}")]
+    TokenId {
+        /// The id as given.
+        id: u32,
+        /// The row's length.
+        len: usize,
+    },
+    /// This machine or build doesn't have the instruction set that was asked for.
+    #[error("level {requested:?} is not available here; available: {available}")]
+    Level {
+        /// The name as given.
+        requested: Box<str>,
+        /// The names that can be used, best first.
+        available: Box<str>,
+    },
+}

@@ -1,0 +1,202 @@
+//! The tokens of a row whose logits reach a threshold.
+
+use super::scan::{BLOCK, scan};
+use super::{first_fault, padded};
+use crate::element::{Element, LANES};
+use crate::error::Error;
+use crate::level::Level;
+use pulp::{Simd, WithSimd};
+
+/// A token id and its logit in one integer that orders as the rank does: larger logit first, equal logits
+/// (`-0.0` equals `+0.0`) by smaller id.
+///
+/// ```
+/// use sortless::kernels::Candidate;
+/// let mut list = [Candidate::new(0, 1.0), Candidate::new(7, 2.0), Candidate::new(3, 2.0)];
+/// list.sort_unstable();
+/// assert_eq!(list.map(|c| c.id()), [3, 7, 0]);
+/// assert_eq!(list[0].logit(), 2.0);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Candidate(u64);
+
+impl Candidate {
+    /// Packs a token. `-0.0` becomes `+0.0`.
+    #[inline(always)]
+    pub fn new(id: u32, logit: f32) -> Self {
+        // Adding +0 turns -0 into +0. Then: positive floats ascend with their bits, negative ones descend.
+        let bits = (logit + 0.0).to_bits();
+        let descending = if bits >> 31 == 0 {
+            bits ^ 0x7fff_ffff
+        } else {
+            bits
+        };
+        Self(u64::from(descending) << 32 | u64::from(id))
+    }
+
+    /// The token id.
+    #[inline(always)]
+    pub fn id(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The logit.
+    #[inline(always)]
+    pub fn logit(self) -> f32 {
+        let key = self.key();
+        f32::from_bits(if key >> 31 == 0 {
+            key ^ 0x7fff_ffff
+        } else {
+            key
+        })
+    }
+
+    /// The logit's place in the rank: smaller is better, equal logits have equal keys.
+    #[inline(always)]
+    pub(crate) fn key(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl core::fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Candidate({}, {:?})", self.id(), self.logit())
+    }
+}
+
+/// Which logits to collect: `low <= logit <= high`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Between {
+    pub low: f32,
+    pub high: f32,
+}
+
+struct Pass<'a, E> {
+    row: &'a [E],
+    /// The maximum of each block, to skip blocks by.
+    blocks: &'a [f32],
+    range: Between,
+    out: &'a mut Vec<Candidate>,
+}
+
+impl<E: Element> WithSimd for Pass<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let Between { low, high } = self.range;
+        let low_key = s.splat_f32s(E::key_at_least(low));
+        let out = self.out;
+        let mut group = |start: usize, group: &[E; LANES]| {
+            let keys = E::keys(group);
+            let mut hits = s.splat_f32s(0.0);
+            for &key in S::as_simd_f32s(&keys).0 {
+                hits = s.select_f32s(
+                    s.greater_than_or_equal_f32s(key, low_key),
+                    s.splat_f32s(1.0),
+                    hits,
+                );
+            }
+            if s.reduce_max_f32s(hits) > 0.0 {
+                let mut n = out.len();
+                out.resize(n + LANES, Candidate(0));
+                for (i, v) in group.iter().enumerate() {
+                    let logit = v.to_f32();
+                    out[n] = Candidate::new((start + i) as u32, logit);
+                    n += usize::from(logit >= low && logit <= high);
+                }
+                out.truncate(n);
+            }
+        };
+        for (b, (block, &top)) in self.row.chunks(BLOCK).zip(self.blocks).enumerate() {
+            if top < low {
+                continue;
+            }
+            let (groups, tail) = block.as_chunks::<LANES>();
+            for (g, part) in groups.iter().enumerate() {
+                group(b * BLOCK + g * LANES, part);
+            }
+            if !tail.is_empty() {
+                group(b * BLOCK + groups.len() * LANES, &padded(tail));
+            }
+        }
+        // Padding is -inf, which a threshold of -inf would let in.
+        while out
+            .last()
+            .is_some_and(|c| c.id() as usize >= self.row.len())
+        {
+            out.pop();
+        }
+    }
+}
+
+/// Appends the tokens of a scanned row with logits in `range`, by ascending id. `blocks` are the block maxima.
+#[inline]
+pub(crate) fn collect_between<E: Element>(
+    level: Level,
+    row: &[E],
+    blocks: &[f32],
+    range: Between,
+    out: &mut Vec<Candidate>,
+) {
+    level.run(Pass {
+        row,
+        blocks,
+        range,
+        out,
+    });
+}
+
+/// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never
+/// collected.
+///
+/// It reads the row once for its maximum and its faults, then only the blocks of 128 that reach the threshold.
+/// Allocates where `out` is too small, and for the block maxima.
+///
+/// # Errors
+/// [`Error::RowLength`] over `2^20` logits; [`Error::NotFinite`] with the lowest index that holds NaN or +inf;
+/// [`Error::Parameter`] if the threshold is NaN. `out` is untouched then.
+///
+/// ```
+/// use sortless::{kernels::collect, Level};
+/// let mut found = Vec::new();
+/// collect(Level::best(), &[0.5f32, 2.0, -1.0, 2.5], 2.0, &mut found)?;
+/// assert_eq!(found.iter().map(|c| (c.id(), c.logit())).collect::<Vec<_>>(), [(1, 2.0), (3, 2.5)]);
+/// # Ok::<(), sortless::Error>(())
+/// ```
+pub fn collect<E: Element>(
+    level: Level,
+    row: &[E],
+    threshold: f32,
+    out: &mut Vec<Candidate>,
+) -> Result<(), Error> {
+    if row.len() > crate::MAX_VOCAB {
+        return Err(Error::RowLength { len: row.len() });
+    }
+    if threshold.is_nan() {
+        let value = crate::error::Number(f64::from(threshold));
+        return Err(Error::Parameter {
+            name: "threshold",
+            value,
+            expected: "a number",
+        });
+    }
+    let mut blocks = vec![0.0; row.len().div_ceil(BLOCK)];
+    if !scan(level, row, &mut blocks).clean {
+        if let Some(error) = first_fault(row) {
+            return Err(error);
+        }
+    }
+    out.clear();
+    collect_between(
+        level,
+        row,
+        &blocks,
+        Between {
+            low: threshold.max(f32::MIN),
+            high: f32::MAX,
+        },
+        out,
+    );
+    Ok(())
+}

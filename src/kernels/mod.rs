@@ -1,0 +1,53 @@
+//! The kernels: passes over a row, each written once over 16 virtual lanes and run on any [`Level`](crate::Level).
+//!
+//! They are what the samplers are made of, and public because engines have uses for them. A kernel checks only what
+//! its own result depends on; a sampler rejects rows with NaN or +inf before anything else.
+//!
+//! | kernel | gives |
+//! |---|---|
+//! | [`max`] | the largest logit, or which logit is NaN or +inf |
+//! | [`argmax_first`] | the first index of the largest logit |
+//! | [`exp_weights`], [`exp_mass`] | the weights `E((l - m) / T)` and their exact total mass, or the mass alone |
+//! | [`collect`] | the tokens whose logit reaches a threshold |
+//! | [`exponent_histogram`] | count and exact mass of the tokens per exponent of their weight |
+
+mod collect;
+mod exp;
+mod histogram;
+mod moments;
+mod scan;
+mod weight;
+
+pub use collect::{Candidate, collect};
+pub use exp::{exp_mass, exp_weights};
+pub use histogram::{ExponentHistogram, exponent_histogram};
+pub use scan::{argmax_first, max};
+pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
+
+pub(crate) use collect::{Between, collect_between};
+pub(crate) use exp::{total_mass, weights_into};
+pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, histogram};
+pub(crate) use moments::{Moments, moments, r_of};
+pub(crate) use scan::{BLOCK, Scan, first_fault, scan};
+
+use crate::element::{Element, LANES};
+
+/// Calls `f` with every group of 16, the last one padded with masked tokens.
+#[inline(always)]
+pub(crate) fn for_groups<E: Element>(row: &[E], mut f: impl FnMut(usize, &[E; LANES])) {
+    let (groups, tail) = row.as_chunks::<LANES>();
+    for (i, group) in groups.iter().enumerate() {
+        f(i, group);
+    }
+    if !tail.is_empty() {
+        f(groups.len(), &padded(tail));
+    }
+}
+
+/// A short group, filled up with masked tokens.
+#[inline(always)]
+pub(crate) fn padded<E: Element>(tail: &[E]) -> [E; LANES] {
+    let mut group = [E::MASKED; LANES];
+    group[..tail.len()].copy_from_slice(tail);
+    group
+}

@@ -1,0 +1,85 @@
+//! Exact total mass, first moment and number of tokens with mass: what entropy and typical sampling need.
+
+use super::for_groups;
+use super::weight::{ONE, Scale, arguments, mass, weights};
+use crate::element::{Element, LANES};
+use crate::level::Level;
+use pulp::{Simd, WithSimd};
+
+/// Sums over a row. Integers, so no order of summation can change them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moments {
+    /// `S`, the sum of the masses.
+    pub mass: u64,
+    /// `R`, the sum of `w x 2^43`, each rounded, over the tokens with mass.
+    pub first: i64,
+    /// How many tokens have mass.
+    pub count: u64,
+}
+
+impl Moments {
+    #[inline(always)]
+    pub fn add(&mut self, weight: f32, x: f32) {
+        let mass = mass(weight);
+        self.mass += mass;
+        self.first += r_of(weight, x, mass);
+        self.count += u64::from(mass != 0);
+    }
+
+    /// `R / S`, the mean exponent argument.
+    pub fn mean(&self) -> f64 {
+        self.first as f64 / self.mass as f64
+    }
+}
+
+/// `w x 2^43` rounded once, ties to even: the f64 product is exact. 0 for a token without mass.
+#[inline(always)]
+pub(crate) fn r_of(weight: f32, x: f32, mass: u64) -> i64 {
+    // 1.5 * 2^52, as in `mass`. |w x| < 0.37 wherever there is mass, so the result stays far inside.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let product = f64::from(weight) * f64::from(x) * ONE as f64;
+    let rounded = (product + ROUND).to_bits().wrapping_sub(ROUND.to_bits()) as i64;
+    if mass == 0 { 0 } else { rounded }
+}
+
+struct Pass<'a, E> {
+    row: &'a [E],
+    scale: Scale,
+}
+
+impl<E: Element> WithSimd for Pass<'_, E> {
+    type Output = Moments;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> Moments {
+        let max = s.splat_f32s(self.scale.max());
+        let temperature = s.splat_f32s(self.scale.temperature());
+        let mut lanes = [Moments::default(); LANES];
+        for_groups(self.row, |_, group| {
+            let logits = E::widen(group);
+            let (mut x, mut w) = ([0.0f32; LANES], [0.0f32; LANES]);
+            let out = S::as_mut_simd_f32s(&mut x)
+                .0
+                .iter_mut()
+                .zip(S::as_mut_simd_f32s(&mut w).0);
+            for (&logit, (x, w)) in S::as_simd_f32s(&logits).0.iter().zip(out) {
+                *x = arguments(s, logit, max, temperature);
+                *w = weights(s, *x);
+            }
+            for (lane, (w, x)) in lanes.iter_mut().zip(w.into_iter().zip(x)) {
+                lane.add(w, x);
+            }
+        });
+        lanes.iter().fold(Moments::default(), |a, b| Moments {
+            mass: a.mass + b.mass,
+            first: a.first + b.first,
+            count: a.count + b.count,
+        })
+    }
+}
+
+/// The moments of a row.
+#[inline]
+pub(crate) fn moments<E: Element>(level: Level, row: &[E], scale: Scale) -> Moments {
+    level.run(Pass { row, scale })
+}
