@@ -102,6 +102,14 @@ pub enum Error {
         /// The row's length.
         len: usize,
     },
+    /// A row of an all-or-nothing batch failed; this is the first such row.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row's index in the batch.
+        row: usize,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// This machine or build doesn't have the instruction set that was asked for.
     #[error("level {requested:?} is not available here; available: {available}")]
     Level {

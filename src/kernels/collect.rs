@@ -21,6 +21,9 @@ use pulp::{Simd, WithSimd};
 pub struct Candidate(u64);
 
 impl Candidate {
+    /// Ranks after every token.
+    pub(crate) const LAST: Self = Self(u64::MAX);
+
     /// Packs a token. `-0.0` becomes `+0.0`.
     #[inline(always)]
     pub fn new(id: u32, logit: f32) -> Self {
@@ -43,7 +46,7 @@ impl Candidate {
     /// The logit.
     #[inline(always)]
     pub fn logit(self) -> f32 {
-        let key = self.key();
+        let key = self.rank_key();
         f32::from_bits(if key >> 31 == 0 {
             key ^ 0x7fff_ffff
         } else {
@@ -53,7 +56,7 @@ impl Candidate {
 
     /// The logit's place in the rank: smaller is better, equal logits have equal keys.
     #[inline(always)]
-    pub(crate) fn key(self) -> u32 {
+    pub(crate) fn rank_key(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }

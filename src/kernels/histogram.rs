@@ -26,9 +26,14 @@ pub(crate) struct Bucket {
 
 /// Counts from the top, so that buckets ascend with the rank: 0 holds the weight 1 alone.
 #[inline(always)]
-fn bucket_of<const FINE: u32>(weight: f32) -> usize {
+fn bucket_at<const FINE: u32>(weight: f32) -> usize {
     let shift = 23 - FINE;
     (((ONE_BITS + (1 << shift) - 1).wrapping_sub(weight.to_bits())) >> shift) as usize
+}
+
+/// The bucket of a weight in the samplers' histogram; `BUCKETS` or more for one without mass.
+pub(crate) fn bucket_of(weight: f32) -> usize {
+    bucket_at::<FINE>(weight)
 }
 
 /// The smallest weight of a bucket of the samplers' histogram.
@@ -64,7 +69,7 @@ impl<E: Element, const FINE: u32> WithSimd for Pass<'_, E, FINE> {
             }
             for w in stored {
                 let mass = mass(w);
-                let bucket = &mut buckets[bucket_of::<FINE>(w).min(last)];
+                let bucket = &mut buckets[bucket_at::<FINE>(w).min(last)];
                 bucket.mass += mass;
                 bucket.count += u64::from(mass != 0);
             }

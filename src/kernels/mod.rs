@@ -26,9 +26,9 @@ pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, histogram};
-pub(crate) use moments::{Moments, moments, r_of};
-pub(crate) use scan::{BLOCK, Scan, first_fault, scan};
+pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, bucket_of, histogram};
+pub(crate) use moments::{Moments, moments};
+pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
 
 use crate::element::{Element, LANES};
 
