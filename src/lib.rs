@@ -6,6 +6,7 @@ pub mod kernels;
 mod level;
 mod params;
 mod pick;
+pub mod reference;
 mod report;
 
 pub use element::Element;
