@@ -4,6 +4,8 @@ mod element;
 mod error;
 pub mod kernels;
 mod level;
+#[doc(hidden)]
+pub mod oracle;
 mod params;
 mod pick;
 pub mod reference;
