@@ -20,6 +20,8 @@ pub mod rng;
 mod row;
 mod sampler;
 mod select;
+#[doc(hidden)]
+pub mod shapes;
 
 pub use batch::{Batch, Rows};
 pub use element::Element;
