@@ -4,6 +4,8 @@ mod batch;
 mod element;
 mod error;
 mod filter;
+#[doc(hidden)]
+pub mod floors;
 mod fraction;
 mod full;
 mod head;
@@ -13,6 +15,7 @@ mod params;
 mod pick;
 mod rank;
 mod report;
+pub mod rng;
 mod row;
 mod sampler;
 mod select;
@@ -23,6 +26,7 @@ pub use error::{Error, NotFinite, Number};
 pub use level::Level;
 pub use params::SamplingParams;
 pub use pick::{Alternative, Pick, Report};
+pub use rng::Draws;
 #[doc(hidden)]
 pub use sampler::{Path, Paths};
 pub use sampler::{Sampler, Scratch};
