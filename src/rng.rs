@@ -190,7 +190,14 @@ mod tests {
     #[test]
     fn draws_are_chacha8_s_by_an_independent_implementation() {
         let ids = [0, 1, 7, 42, 0x0123_4567_89ab_cdef, 1 << 32, u64::MAX];
-        let steps = (0..200).chain([1000, 1 << 31, (1 << 32) + 5, 1 << 35, u64::MAX - 8, u64::MAX]);
+        let steps = (0..200).chain([
+            1000,
+            1 << 31,
+            (1 << 32) + 5,
+            1 << 35,
+            u64::MAX - 8,
+            u64::MAX,
+        ]);
         for step in steps {
             for seed in ids {
                 for stream in ids {
