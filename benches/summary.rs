@@ -37,9 +37,7 @@ struct Options {
 fn options() -> Options {
     let mut options = Options {
         vocabs: vec![151_936],
-        shapes: ["llm", "real", "flat", "ties", "equal"]
-            .map(String::from)
-            .to_vec(),
+        shapes: ["llm", "real", "flat", "ties", "equal"].map(String::from).to_vec(),
         samplers: Vec::new(),
         dtypes: vec!["f32".into()],
         rounds: 25,
@@ -85,11 +83,7 @@ struct Feeds {
 
 fn feed<E: Make>(rows: &[Vec<f32>], cold: bool) -> Feed<E> {
     let rows = make(rows);
-    if cold {
-        Feed::cold(&rows)
-    } else {
-        Feed::hot(rows)
-    }
+    if cold { Feed::cold(&rows) } else { Feed::hot(rows) }
 }
 
 fn main() {
@@ -97,11 +91,7 @@ fn main() {
     let level = common::level();
     println!("{}, level {level}, {}", common::cpu(), common::date());
     for shape in &options.shapes {
-        let vocabs = if shape == "real" {
-            &[REAL_VOCAB][..]
-        } else {
-            &options.vocabs
-        };
+        let vocabs = if shape == "real" { &[REAL_VOCAB][..] } else { &options.vocabs };
         for &vocab in vocabs {
             match rows(shape, vocab) {
                 Some(rows) => table(&options, level, shape, vocab, &rows),
@@ -137,18 +127,8 @@ fn table(options: &Options, level: Level, shape: &str, vocab: usize, rows: &[Vec
         }
         for (dtype, times, paths) in measured {
             let only_f32 = options.dtypes == ["f32"];
-            let suffix = if only_f32 {
-                String::new()
-            } else {
-                format!(", {dtype}")
-            };
-            line(
-                &format!("{}{suffix}", case.name),
-                vocab,
-                times,
-                floors,
-                &paths,
-            );
+            let suffix = if only_f32 { String::new() } else { format!(", {dtype}") };
+            line(&format!("{}{suffix}", case.name), vocab, times, floors, &paths);
         }
     }
 }
@@ -173,11 +153,8 @@ fn measure(
     rows: &[Vec<f32>],
     feeds: &mut Feeds,
 ) -> ([Times; 2], Vec<(String, Times, String)>) {
-    let mut runners: Vec<Runner> = options
-        .dtypes
-        .iter()
-        .map(|_| Runner::new(case, level))
-        .collect();
+    let mut runners: Vec<Runner> =
+        options.dtypes.iter().map(|_| Runner::new(case, level)).collect();
     let (step, draws) = if options.quick { (8, 2) } else { (2, 4) };
     for (dtype, runner) in options.dtypes.iter().zip(&mut runners) {
         for (i, row) in rows.iter().enumerate().step_by(step) {
@@ -212,9 +189,8 @@ fn measure(
     let times = alternate(feeds, &mut contestants, options.rounds);
     drop(contestants);
     let measured = options.dtypes.iter().zip(&times[2..]).zip(&runners);
-    let measured = measured
-        .map(|((dtype, &times), runner)| (dtype.clone(), times, paths(runner)))
-        .collect();
+    let measured =
+        measured.map(|((dtype, &times), runner)| (dtype.clone(), times, paths(runner))).collect();
     ([times[0], times[1]], measured)
 }
 
@@ -228,10 +204,8 @@ fn check<E: Make>(runner: &mut Runner, row: &[E], index: usize, draws: usize) {
 fn paths(runner: &Runner) -> String {
     let all = format!("{:?}", runner.scratch.paths());
     let count = |part: &&str| {
-        let number = part
-            .rsplit(": ")
-            .next()
-            .and_then(|n| n.trim_end_matches([' ', '}']).parse().ok());
+        let number =
+            part.rsplit(": ").next().and_then(|n| n.trim_end_matches([' ', '}']).parse().ok());
         number.is_some_and(|n: u64| n > 0)
     };
     let parts: Vec<&str> = all.split(", ").filter(count).collect();

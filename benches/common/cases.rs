@@ -1,6 +1,6 @@
 //! What is measured: the samplers by name, and the check of their results.
 
-use sortless::{Element, Level, Report, Sampler, SamplingParams, Scratch, kernels};
+use sortless::{Element, Level, Report, Sampler, SamplingParams, Scratch, kernels, reference};
 
 /// A sampler, or a part of one.
 #[derive(Clone, Copy, Debug)]
@@ -27,35 +27,20 @@ pub enum What {
 /// Every case, in the order of the tables.
 pub fn cases() -> Vec<Case> {
     let at = |t| SamplingParams::new().with_temperature(t);
-    let pick = |name, params| Case {
-        name,
-        params,
-        what: What::Pick,
-    };
+    let pick = |name, params| Case { name, params, what: What::Pick };
     let nucleus = at(0.7).with_top_p(0.9);
     vec![
         pick("greedy", at(0.0)),
         pick("top-k 50", at(1.0).with_top_k(50)),
-        pick(
-            "T 0.8, top-k 40, top-p 0.95",
-            at(0.8).with_top_k(40).with_top_p(0.95),
-        ),
+        pick("T 0.8, top-k 40, top-p 0.95", at(0.8).with_top_k(40).with_top_p(0.95)),
         pick("min-p 0.05", at(1.0).with_min_p(0.05)),
         pick("top-p 0.9 at T 0.7", nucleus),
         pick("draw at T 0.8", at(0.8)),
         pick("top-p 1.0", at(1.0).with_top_p(1.0)),
         pick("typical 0.95", at(1.0).with_typical_p(0.95)),
         pick("epsilon 3e-4", at(1.0).with_epsilon(3e-4)),
-        Case {
-            name: "exact pass alone (T 0.7)",
-            params: at(0.7),
-            what: What::Mass,
-        },
-        Case {
-            name: "report, top-p 0.9 at T 0.7",
-            params: nucleus,
-            what: What::Report,
-        },
+        Case { name: "exact pass alone (T 0.7)", params: at(0.7), what: What::Mass },
+        Case { name: "report, top-p 0.9 at T 0.7", params: nucleus, what: What::Report },
     ]
 }
 
@@ -92,12 +77,7 @@ impl Runner {
                 pick.map_or(0, |p| u64::from(p.token))
             }
             What::Report => {
-                let Self {
-                    sampler,
-                    scratch,
-                    report,
-                    ..
-                } = self;
+                let Self { sampler, scratch, report, .. } = self;
                 let done = sampler.report(row, u, 10, scratch, report);
                 done.map_or(0, |()| u64::from(report.kept))
             }
@@ -113,15 +93,24 @@ impl Runner {
     /// Panics unless the result on this row is the reference's.
     pub fn check<E: Element>(&mut self, row: &[E], u: f64) {
         let name = self.case.name;
-        // TODO: against the reference.
-        let scalar = self.sampler.with_level(Level::SCALAR);
-        let mut other = Scratch::new();
-        other.start_at(sortless::Path::Full);
-        assert_eq!(
-            self.sampler.sample(row, u, &mut self.scratch),
-            scalar.sample(row, u, &mut other),
-            "{name} at {u}"
-        );
+        let params = &self.case.params;
+        match self.case.what {
+            What::Pick => {
+                let pick = self.sampler.sample(row, u, &mut self.scratch);
+                assert_eq!(pick, reference::sample(row, params, u), "{name} at {u}");
+            }
+            What::Report => {
+                let Self { sampler, scratch, report, .. } = self;
+                let done = sampler.report(row, u, 10, scratch, report);
+                let want = reference::report(row, params, u, 10);
+                assert_eq!(done.map(|()| &*report), want.as_ref().map_err(Clone::clone), "{name}");
+            }
+            What::Mass => {
+                let max = reference::max(row).expect("the rows are finite");
+                let mass = reference::total_mass(row, max, params.temperature);
+                assert_eq!(self.call(row, u), mass, "{name}");
+            }
+        }
     }
 }
 

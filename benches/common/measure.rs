@@ -44,11 +44,7 @@ pub enum Feed<E> {
     /// Before each call, outside of the timed span, the row is copied into one buffer, as an engine does.
     Hot { rows: Vec<Vec<E>>, buffer: Vec<E> },
     /// Rows lie in a pool that no cache holds, and each call takes the next.
-    Cold {
-        pool: Vec<E>,
-        vocab: usize,
-        next: usize,
-    },
+    Cold { pool: Vec<E>, vocab: usize, next: usize },
 }
 
 impl<E: Element> Feed<E> {
@@ -64,9 +60,7 @@ impl<E: Element> Feed<E> {
         let count = (COLD_BYTES / size_of_val(&rows[0][..])).max(rows.len());
         let count = count.next_multiple_of(rows.len());
         Self::Cold {
-            pool: (0..count)
-                .flat_map(|i| rows[i % rows.len()].iter().copied())
-                .collect(),
+            pool: (0..count).flat_map(|i| rows[i % rows.len()].iter().copied()).collect(),
             vocab,
             next: 0,
         }

@@ -35,9 +35,7 @@ pub fn cpu() -> String {
 /// Today's date in UTC.
 pub fn date() -> String {
     let now = std::time::SystemTime::now();
-    let days = now
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs() / 86_400);
+    let days = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
     // Days since 0000-03-01, then whole 400-year eras; a year that begins in March ends with the leap day.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -45,10 +43,6 @@ pub fn date() -> String {
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     format!("{:04}-{month:02}-{day:02}", era * 400 + year + carry)
 }

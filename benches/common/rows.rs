@@ -142,9 +142,7 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
         // Each block better than the one before, all of it.
         "worst-steps" => {
             let step = |i: usize| 10.0 * (i / block * block) as f32 / vocab as f32;
-            (0..vocab)
-                .map(|i| step(i) + random.uniform() as f32 / 1024.0)
-                .collect()
+            (0..vocab).map(|i| step(i) + random.uniform() as f32 / 1024.0).collect()
         }
         _ => return None,
     })
@@ -161,11 +159,7 @@ fn real(index: usize) -> Option<Vec<f32>> {
         let singles: Vec<f32> = npyz::NpyFile::new(&singles[..]).ok()?.into_vec().ok()?;
         let halves = halves.chunks(REAL_VOCAB);
         let widened = halves.map(|row| row.iter().map(|l| l.to_f32()).collect());
-        Some(
-            widened
-                .chain(singles.chunks(REAL_VOCAB).map(<[f32]>::to_vec))
-                .collect(),
-        )
+        Some(widened.chain(singles.chunks(REAL_VOCAB).map(<[f32]>::to_vec)).collect())
     });
     let rows = rows.as_ref()?;
     let mut row = rows[index % rows.len()].clone();

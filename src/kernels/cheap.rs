@@ -6,19 +6,13 @@
 //! so results differ between levels in their last bits; no decision may depend on them but through a proven bound.
 
 use super::padded;
-use super::weight::{ROUND, Scale};
+use super::weight::{ROUND, Scale, pinned};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
 
 /// `2^f` on [-1/2, 1/2], highest power first: relative error 2.6e-6 (Remez).
-const POLY: [f32; 5] = [
-    0.009_570_102,
-    0.055_917_86,
-    0.240_247_44,
-    0.693_121_8,
-    0.999_999_3,
-];
+const POLY: [f32; 5] = [0.009_570_102, 0.055_917_86, 0.240_247_44, 0.693_121_8, 0.999_999_3];
 
 /// Exponents below this count as this, so that results are normal: a masked token weighs `2^-126`.
 const LEAST: f32 = -126.0;
@@ -26,51 +20,71 @@ const LEAST: f32 = -126.0;
 /// Tokens whose weights are added up in f32 lanes: 128 a lane, so the sums are off by less than `128 * 2^-24`, relative.
 pub(crate) const FLUSH: usize = 2048;
 
-/// `2^t` for `t <= 127`. A NaN gives no NaN on some instruction sets, so rows are checked before.
-#[inline(always)]
-pub(crate) fn cheap_exp2<S: Simd>(s: S, t: S::f32s) -> S::f32s {
-    let t = s.max_f32s(t, s.splat_f32s(LEAST));
-    let shifted = s.add_f32s(t, s.splat_f32s(ROUND));
-    let f = s.sub_f32s(t, s.sub_f32s(shifted, s.splat_f32s(ROUND)));
-    let mut p = s.splat_f32s(POLY[0]);
-    for c in &POLY[1..] {
-        p = s.mul_add_e_f32s(p, f, s.splat_f32s(*c));
-    }
-    // The integer stands in the low bits of `shifted`; the rest is shifted out.
-    let exponent = s.wrapping_dyn_shl_u32s(s.transmute_u32s_f32s(shifted), s.splat_u32s(23));
-    s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(p), exponent))
+/// The scale in base 2 and the constants, in vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct CheapExp<S: Simd> {
+    factor: S::f32s,
+    offset: S::f32s,
+    least: S::f32s,
+    round: S::f32s,
+    poly: [S::f32s; POLY.len()],
 }
 
-/// A scale in base 2: `t = l * factor - offset`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Base2 {
-    pub factor: f32,
-    pub offset: f32,
-}
-
-impl Base2 {
-    /// `offset` is rounded once from f64, as is `factor`: all exponents of a row share the offset's error, so it is one
+impl<S: Simd> CheapExp<S> {
+    /// Factor and offset are each rounded once, from f64. All exponents of a row share the offset's error, so it is one
     /// factor on the whole sum; the factor's error grows with the distance from the maximum.
     #[inline(always)]
-    pub fn new(scale: Scale) -> Self {
+    pub fn new(s: S, scale: Scale) -> Self {
         let factor = (core::f64::consts::LOG2_E / f64::from(scale.temperature())) as f32;
+        let offset = (f64::from(scale.max()) * f64::from(factor)) as f32;
+        let [p0, p1, p2, p3, p4] = POLY;
         Self {
-            factor,
-            offset: (f64::from(scale.max()) * f64::from(factor)) as f32,
+            factor: s.splat_f32s(factor),
+            offset: s.splat_f32s(-offset),
+            least: pinned(s, LEAST),
+            round: pinned(s, ROUND),
+            poly: [pinned(s, p0), pinned(s, p1), pinned(s, p2), pinned(s, p3), pinned(s, p4)],
         }
     }
 
-    /// The exponents of a vector of logits.
+    /// `e^((l - m) / T)`, about, for logits that are not above the maximum.
     #[inline(always)]
-    pub fn exponents<S: Simd>(self, s: S, logits: S::f32s) -> S::f32s {
-        let (factor, offset) = (s.splat_f32s(self.factor), s.splat_f32s(-self.offset));
-        s.mul_add_e_f32s(logits, factor, offset)
+    pub fn weights(&self, s: S, logits: S::f32s) -> S::f32s {
+        self.exp2(s, s.mul_add_e_f32s(logits, self.factor, self.offset))
+    }
+
+    /// `2^t` for `t <= 127`. A NaN becomes something else, not always the same.
+    #[inline(always)]
+    fn exp2(&self, s: S, t: S::f32s) -> S::f32s {
+        let t = s.max_f32s(t, self.least);
+        let shifted = s.add_f32s(t, self.round);
+        let f = s.sub_f32s(t, s.sub_f32s(shifted, self.round));
+        let [p0, p1, p2, p3, p4] = self.poly;
+        let p = s.mul_add_e_f32s(s.mul_add_e_f32s(p0, f, p1), f, p2);
+        let p = s.mul_add_e_f32s(s.mul_add_e_f32s(p, f, p3), f, p4);
+        // The integer stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
+        let exponent = s.wrapping_dyn_shl_u32s(s.transmute_u32s_f32s(shifted), s.splat_u32s(23));
+        s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(p), exponent))
+    }
+}
+
+/// Adds a group's weights to the lanes.
+#[inline(always)]
+fn group<E: Element, S: Simd>(
+    s: S,
+    group: &[E; LANES],
+    exp: &CheapExp<S>,
+    sums: &mut [f32; LANES],
+) {
+    let logits = E::widen(group);
+    for (&logit, sum) in S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(sums).0) {
+        *sum = s.add_f32s(*sum, exp.weights(s, logit));
     }
 }
 
 struct Pass<'a, E> {
     row: &'a [E],
-    base: Base2,
+    scale: Scale,
 }
 
 impl<E: Element> WithSimd for Pass<'_, E> {
@@ -78,40 +92,33 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> f64 {
-        let base = self.base;
+        let exp = CheapExp::new(s, self.scale);
         let mut total = [0.0f64; LANES];
         let mut sums = [0.0f32; LANES];
-        let group = |sums: &mut [f32; LANES], group: &[E; LANES]| {
-            let logits = E::widen(group);
-            let lanes = S::as_simd_f32s(&logits).0.iter();
-            for (&logit, sum) in lanes.zip(S::as_mut_simd_f32s(sums).0) {
-                *sum = s.add_f32s(*sum, cheap_exp2(s, base.exponents(s, logit)));
-            }
-        };
         let (groups, tail) = self.row.as_chunks::<LANES>();
         for part in groups.chunks(FLUSH / LANES) {
             for g in part {
-                group(&mut sums, g);
+                group(s, g, &exp, &mut sums);
             }
             for (total, sum) in total.iter_mut().zip(&mut sums) {
                 *total += f64::from(core::mem::take(sum));
             }
         }
         if !tail.is_empty() {
-            group(&mut sums, &padded(tail));
+            group(s, &padded(tail), &exp, &mut sums);
         }
-        let rest = sums.iter().map(|&v| f64::from(v));
-        total.iter().copied().chain(rest).sum()
+        let mut sum = 0.0;
+        for (total, rest) in total.iter().zip(sums) {
+            sum += total + f64::from(rest);
+        }
+        sum
     }
 }
 
 /// The sum of a checked row's weights, about: the best token weighs 1.
 #[inline]
 pub(crate) fn cheap_sum<E: Element>(level: Level, row: &[E], scale: Scale) -> f64 {
-    level.run(Pass {
-        row,
-        base: Base2::new(scale),
-    })
+    level.run(Pass { row, scale })
 }
 
 #[cfg(test)]
@@ -125,8 +132,9 @@ mod tests {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, s: S) {
+            let exp = CheapExp::new(s, Scale::checked(0.0, 1.0));
             for v in S::as_mut_simd_f32s(self.0).0 {
-                *v = cheap_exp2(s, *v);
+                *v = exp.exp2(s, *v);
             }
         }
     }
@@ -138,9 +146,7 @@ mod tests {
             let at = (0.5 * i as f32).to_bits();
             (at.saturating_sub(8)..at + 8).map(|b| -f32::from_bits(b))
         });
-        let every = (0..=126.0f32.to_bits())
-            .step_by(61)
-            .map(|b| -f32::from_bits(b));
+        let every = (0..=126.0f32.to_bits()).step_by(61).map(|b| -f32::from_bits(b));
         let points: Vec<f32> = halves.chain(every).filter(|t| *t >= LEAST).collect();
         for level in Level::available() {
             let mut worst = 0.0f64;
