@@ -56,14 +56,18 @@ pub enum Command {
     Cost(Cost),
     Inspect(Inspect),
     /// Writes a completion script for a shell to standard output.
-    #[command(after_help = "Example:\n  sortless completions bash > ~/.local/share/bash-completion/completions/sortless")]
+    #[command(
+        after_help = "Example:\n  sortless completions bash > ~/.local/share/bash-completion/completions/sortless"
+    )]
     Completions {
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Writes the man page to standard output, or all man pages into a folder.
-    #[command(after_help = "Examples:\n  sortless man | man -l -\n  sortless man --out ~/.local/share/man/man1")]
+    #[command(
+        after_help = "Examples:\n  sortless man | man -l -\n  sortless man --out ~/.local/share/man/man1"
+    )]
     Man {
         /// A folder for the pages of all commands.
         #[arg(long, value_name = "DIR")]
@@ -369,12 +373,6 @@ pub enum Dtype {
 /// The name that a choice has on the command line, in tables and in files.
 pub fn name_of(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
-}
-
-impl std::fmt::Display for Shape {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&name_of(*self))
-    }
 }
 
 /// An f32; what isn't 0 doesn't become 0, which would mean greedy.

@@ -154,7 +154,8 @@ impl Array {
         let about = |text: String| format!("{name}: {text}");
         let (header, offset) = read_header(&mut source).map_err(about)?;
         let kind = wanted.kind(&header.dtype()).map_err(about)?;
-        let big_endian = matches!(header.dtype(), DType::Plain(plain) if plain.endianness() == Endianness::Big);
+        let big_endian =
+            matches!(header.dtype(), DType::Plain(plain) if plain.endianness() == Endianness::Big);
         let (rows, width) = dimensions(&header, layout).map_err(about)?;
         let promised = rows * width * kind.bytes() + offset;
         if let Some(length) = length.filter(|&length| length != promised) {
@@ -196,17 +197,17 @@ impl Array {
         let size = self.kind.bytes();
         let taken = (take as u64).min(self.width) * size;
         let (index, rest) = (self.next, self.width * size - taken);
+        let (name, rows, width) = (&self.name, self.rows, self.width);
         let fail = |error: io::Error| {
             if error.kind() != io::ErrorKind::UnexpectedEof {
-                return format!("{}: {}", self.name, reason(&error));
+                return format!("{name}: {}", reason(&error));
             }
-            let Self { name, rows, width, .. } = self;
             format!("{name}: truncated: ends within row {index} of {rows} rows of {width}")
         };
         self.bytes.resize(taken as usize, 0);
-        self.source.read_exact(&mut self.bytes).map_err(fail)?;
+        self.source.read_exact(&mut self.bytes).map_err(&fail)?;
         let skipped = io::copy(&mut self.source.by_ref().take(rest), &mut io::sink());
-        if skipped.map_err(fail)? < rest {
+        if skipped.map_err(&fail)? < rest {
             return Err(fail(io::ErrorKind::UnexpectedEof.into()));
         }
         self.next += 1;
@@ -223,7 +224,9 @@ impl Array {
         let mut byte = [0];
         match self.source.read(&mut byte) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(format!("{}: longer than its header says: data after the last row", self.name)),
+            Ok(_) => {
+                Err(format!("{}: longer than its header says: data after the last row", self.name))
+            }
             Err(error) => Err(format!("{}: {}", self.name, reason(&error))),
         }
     }
@@ -231,10 +234,10 @@ impl Array {
 
 fn dimensions(header: &NpyHeader, layout: Layout) -> Result<(u64, u64), String> {
     let shape = header.shape();
-    let (rows, width) = match (*shape, layout) {
-        ([n], Layout::Numbers) => (n, 1),
-        ([n], Layout::Rows) => (1, n),
-        ([rows, width], Layout::Rows) => (rows, width),
+    let (rows, width) = match (shape, layout) {
+        (&[n], Layout::Numbers) => (n, 1),
+        (&[n], Layout::Rows) => (1, n),
+        (&[rows, width], Layout::Rows) => (rows, width),
         _ => {
             let wanted = match layout {
                 Layout::Rows => "a row or a matrix of rows",
@@ -392,11 +395,19 @@ pub struct Overflow {
 pub trait Decode: Element {
     /// Appends a row's elements. Of f64 elements, rounded to f32, one that overflows is given back, if `allowed` and if no
     /// NaN or +inf stands before it.
-    fn decode(row: &RawRow<'_>, out: &mut Vec<Self>, allowed: &dyn Fn(usize) -> bool) -> Option<Overflow>;
+    fn decode(
+        row: &RawRow<'_>,
+        out: &mut Vec<Self>,
+        allowed: &dyn Fn(usize) -> bool,
+    ) -> Option<Overflow>;
 }
 
 impl Decode for f16 {
-    fn decode(row: &RawRow<'_>, out: &mut Vec<Self>, _: &dyn Fn(usize) -> bool) -> Option<Overflow> {
+    fn decode(
+        row: &RawRow<'_>,
+        out: &mut Vec<Self>,
+        _: &dyn Fn(usize) -> bool,
+    ) -> Option<Overflow> {
         let (pairs, _) = row.bytes.as_chunks::<2>();
         out.extend(pairs.iter().map(|&b| f16::from_bits(row.half(b))));
         None
@@ -404,7 +415,11 @@ impl Decode for f16 {
 }
 
 impl Decode for bf16 {
-    fn decode(row: &RawRow<'_>, out: &mut Vec<Self>, _: &dyn Fn(usize) -> bool) -> Option<Overflow> {
+    fn decode(
+        row: &RawRow<'_>,
+        out: &mut Vec<Self>,
+        _: &dyn Fn(usize) -> bool,
+    ) -> Option<Overflow> {
         let (pairs, _) = row.bytes.as_chunks::<2>();
         out.extend(pairs.iter().map(|&b| bf16::from_bits(row.half(b))));
         None
@@ -412,7 +427,11 @@ impl Decode for bf16 {
 }
 
 impl Decode for f32 {
-    fn decode(row: &RawRow<'_>, out: &mut Vec<Self>, allowed: &dyn Fn(usize) -> bool) -> Option<Overflow> {
+    fn decode(
+        row: &RawRow<'_>,
+        out: &mut Vec<Self>,
+        allowed: &dyn Fn(usize) -> bool,
+    ) -> Option<Overflow> {
         if row.kind != Kind::F64 {
             let (quads, _) = row.bytes.as_chunks::<4>();
             out.extend(quads.iter().map(|&b| row.single(b)));

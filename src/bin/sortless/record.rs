@@ -9,8 +9,15 @@ use sortless::{Alternative, Error, Report};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Line {
-    Decision { row: u64, #[serde(flatten)] decision: Decision },
-    Error { row: u64, error: ErrorRecord },
+    Decision {
+        row: u64,
+        #[serde(flatten)]
+        decision: Decision,
+    },
+    Error {
+        row: u64,
+        error: ErrorRecord,
+    },
 }
 
 /// A decision.
@@ -73,14 +80,26 @@ impl Decision {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ErrorRecord {
-    RowLength { len: usize },
-    NotFinite { index: usize, value: String },
+    RowLength {
+        len: usize,
+    },
+    NotFinite {
+        index: usize,
+        value: String,
+    },
     /// A finite f64 that f32 doesn't reach.
-    Overflow { index: usize, value: f64 },
+    Overflow {
+        index: usize,
+        value: f64,
+    },
     NoAllowedToken,
     /// As text, since it may be a NaN.
-    Draw { value: String },
-    Other { message: String },
+    Draw {
+        value: String,
+    },
+    Other {
+        message: String,
+    },
 }
 
 impl From<&RowError> for ErrorRecord {

@@ -53,9 +53,7 @@ fn decide<E: Decode>(
 ) -> Result<Decision, RowError> {
     let (logits, u) = (row.check()?, row.draws.first().copied().unwrap_or(f64::NAN));
     let mut report = Report::default();
-    with_scratch(|scratch| {
-        sampler.report(logits, u, logprobs.unwrap_or(0), scratch, &mut report)
-    })?;
+    with_scratch(|scratch| sampler.report(logits, u, logprobs.unwrap_or(0), scratch, &mut report))?;
     Ok(Decision::new(&report, logprobs.is_some()))
 }
 

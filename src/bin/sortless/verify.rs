@@ -107,7 +107,10 @@ impl<'a> Summary<'a> {
         out.line(format_args!("rows                   {}", n(self.rows)))?;
         out.line(format_args!("decisions              {}", n(self.decisions)))?;
         let ways = "each at every level and by every path, light and reported";
-        out.line(format_args!("comparisons            {}  {ways}; levels: {levels}", n(self.comparisons)))?;
+        out.line(format_args!(
+            "comparisons            {}  {ways}; levels: {levels}",
+            n(self.comparisons)
+        ))?;
         let expected = |count: u64| if count == 0 { "" } else { "  <-- 0 expected" };
         let reference = self.differ_from_reference;
         out.line(format_args!("differ from reference  {}{}", n(reference), expected(reference)))?;

@@ -67,8 +67,16 @@ pub struct Difference {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    Report { #[serde(flatten)] decision: Decision, retained: f64, entropy_bits: f64 },
-    Pick { token: u32, kept: Option<u32> },
+    Report {
+        #[serde(flatten)]
+        decision: Decision,
+        retained: f64,
+        entropy_bits: f64,
+    },
+    Pick {
+        token: u32,
+        kept: Option<u32>,
+    },
     Token(u32),
     Error(ErrorRecord),
     Refused,
