@@ -117,8 +117,16 @@ impl<'a, E: Element> Full<'a, E> {
 
 impl<E: Element> Ranked for Full<'_, E> {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
-        let bucket_of_weight = match seek {
-            Seek::Weight(w) => bucket_of(w).min(BUCKETS - 1),
+        // All tokens from a logit on, in the buckets up to its own.
+        let logit = match seek {
+            Seek::Weight(w) => self.logit_of_weight(w.max(weight_of_mass(1))),
+            Seek::Logit(l) => l.max(self.logit_of_weight(weight_of_mass(1))),
+            _ => f32::MAX,
+        };
+        let last_bucket = match seek {
+            Seek::Weight(_) | Seek::Logit(_) => {
+                bucket_of(self.row.scale.weight(logit)).min(BUCKETS - 1)
+            }
             _ => BUCKETS,
         };
         let mut before = Bucket::default();
@@ -127,7 +135,7 @@ impl<E: Element> Ranked for Full<'_, E> {
             let reached = match seek {
                 Seek::Mass(m) => before.mass + bucket.mass > m,
                 Seek::Count(c) => before.count + bucket.count >= c,
-                Seek::Weight(_) => b == bucket_of_weight,
+                Seek::Weight(_) | Seek::Logit(_) => b == last_bucket,
             };
             if bucket.count != 0 {
                 last = Some((b, before));
@@ -142,21 +150,17 @@ impl<E: Element> Ranked for Full<'_, E> {
         let found = match seek {
             Seek::Mass(m) => self.refine(bucket, before, Target::Mass(m - before.mass)),
             Seek::Count(c) => self.refine(bucket, before, Target::Count(c - before.count)),
-            Seek::Weight(w) => {
-                let w = w.max(weight_of_mass(1));
-                self.collect(bucket);
-                let scale = &self.row.scale;
+            Seek::Weight(_) | Seek::Logit(_) => {
                 let mut prefix = Prefix {
                     count: before.count,
                     mass: before.mass,
-                    bound: Candidate::new(u32::MAX, self.logit_of_weight(w)),
+                    bound: Candidate::new(u32::MAX, logit),
                 };
-                for t in &self.memory.tokens {
-                    let weight = scale.weight(t.logit());
-                    if weight >= w {
-                        prefix.count += 1;
-                        prefix.mass += mass(weight);
-                    }
+                self.collect(bucket);
+                let inside = self.memory.tokens.iter().filter(|t| t.logit() >= logit);
+                for t in inside {
+                    prefix.count += 1;
+                    prefix.mass += self.row.scale.mass(t.logit());
                 }
                 Some(prefix)
             }
@@ -169,7 +173,8 @@ impl<E: Element> Ranked for Full<'_, E> {
     }
 
     fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
-        let low = self.logit_of_weight(weight_of_mass(1));
+        let with_mass = self.logit_of_weight(weight_of_mass(1));
+        let low = prefix.map_or(with_mass, |p| p.bound.logit().max(with_mass));
         let Row {
             level,
             data,

@@ -57,6 +57,8 @@ pub(crate) struct Head<'a> {
     tokens: &'a [Candidate],
     weights: &'a [f32],
     sums: &'a [u64],
+    /// Every token outside has a smaller logit than this.
+    low: f32,
     /// No token outside weighs more than this.
     outside: f32,
     /// Whether no token outside has mass.
@@ -142,9 +144,23 @@ impl<'a> Head<'a> {
             tokens,
             weights,
             sums,
+            low,
             outside,
             complete,
             total,
+        }
+    }
+
+    /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
+    pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
+        Self {
+            tokens,
+            weights,
+            sums,
+            low: f32::MIN,
+            outside: 0.0,
+            complete: true,
+            total: Bracket::exact(sums.last().copied().unwrap_or(0)),
         }
     }
 }
@@ -184,6 +200,10 @@ impl Ranked for Head<'_> {
                 self.weights.partition_point(|&w| w >= weight),
                 self.outside < weight,
             ),
+            Seek::Logit(logit) => (
+                self.tokens.partition_point(|t| t.logit() >= logit),
+                self.low <= logit,
+            ),
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -212,6 +232,12 @@ impl Ranked for Head<'_> {
         out.clear();
         out.extend_from_slice(&self.tokens[..count]);
         out.sort_unstable_by_key(|t| t.id());
+        Ok(())
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        out.clear();
+        out.extend_from_slice(&self.tokens[..prefix.count as usize]);
         Ok(())
     }
 }

@@ -17,11 +17,14 @@ use crate::row::Row;
 /// and vocabularies, used one after the other.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    blocks: Vec<f32>,
-    head: head::Memory,
-    full: full::Memory,
+    pub(crate) blocks: Vec<f32>,
+    pub(crate) head: head::Memory,
+    pub(crate) full: full::Memory,
     typical: TypicalMemory,
     paths: Paths,
+    pub(crate) weights: crate::weights::Memory,
+    pub(crate) lists: crate::source::Lists,
+    pub(crate) tally: crate::process::Tally,
 }
 
 impl Scratch {
@@ -34,6 +37,11 @@ impl Scratch {
     #[doc(hidden)]
     pub fn paths(&self) -> Paths {
         self.paths
+    }
+
+    /// Whether only the whole row's histogram may decide.
+    pub(crate) fn only_full(&self) -> bool {
+        self.paths.start == Path::Full
     }
 
     /// From now on only paths from this one on may decide, so that tests can reach each.
@@ -193,6 +201,7 @@ impl Sampler {
             full,
             typical,
             paths,
+            ..
         } = scratch;
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let decision = self.decide(&row, u, None, head, full, typical, paths);
@@ -233,6 +242,7 @@ impl Sampler {
             full,
             typical,
             paths,
+            ..
         } = scratch;
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let moments = moments(row.level, row.data, row.scale);
