@@ -11,6 +11,8 @@ pub mod kernels;
 mod level;
 mod measure;
 pub mod mirostat;
+#[doc(hidden)]
+pub mod oracle;
 mod params;
 mod park_miller;
 mod pick;
