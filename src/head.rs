@@ -23,13 +23,7 @@ impl Memory {
         let low = logit_of_rank(row.blocks, row.scale.max(), n);
         self.tokens.clear();
         if n > 0 {
-            collect_between(
-                row.level,
-                row.data,
-                row.blocks,
-                Between { low, high: f32::MAX },
-                &mut self.tokens,
-            );
+            collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
         }
         if n < self.tokens.len() {
             self.tokens.select_nth_unstable(n);
@@ -99,7 +93,7 @@ impl<'a> Head<'a> {
         };
         let Memory { tokens, logits, weights, sums } = memory;
         tokens.clear();
-        collect_between(row.level, row.data, row.blocks, Between { low, high: f32::MAX }, tokens);
+        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));

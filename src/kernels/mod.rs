@@ -26,7 +26,7 @@ pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, bucket_of, histogram};
+pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
 

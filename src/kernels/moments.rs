@@ -55,7 +55,7 @@ impl<E: Element> WithSimd for Pass<'_, E> {
         let max = s.splat_f32s(self.scale.max());
         let temperature = s.splat_f32s(self.scale.temperature());
         let exp = Exp::new(s, 0);
-        let mut lanes = [Moments::default(); LANES];
+        let (mut masses, mut firsts, mut counts) = ([0u64; LANES], [0i64; LANES], [0u64; LANES]);
         for_groups(
             self.row,
             #[inline(always)]
@@ -68,16 +68,19 @@ impl<E: Element> WithSimd for Pass<'_, E> {
                     *x = arguments(s, logit, max, temperature);
                     *w = exp.weights(s, *x);
                 }
-                for (lane, (w, x)) in lanes.iter_mut().zip(w.into_iter().zip(x)) {
-                    lane.add(w, x);
+                for i in 0..LANES {
+                    let mass = mass(w[i]);
+                    masses[i] += mass;
+                    firsts[i] += r_of(w[i], x[i], mass);
+                    counts[i] += u64::from(mass != 0);
                 }
             },
         );
-        lanes.iter().fold(Moments::default(), |a, b| Moments {
-            mass: a.mass + b.mass,
-            first: a.first + b.first,
-            count: a.count + b.count,
-        })
+        Moments {
+            mass: masses.iter().sum(),
+            first: firsts.iter().sum(),
+            count: counts.iter().sum(),
+        }
     }
 }
 
