@@ -16,6 +16,7 @@ mod pick;
 mod rank;
 pub mod reference;
 mod report;
+pub mod rng;
 mod row;
 mod sampler;
 mod select;
@@ -26,6 +27,7 @@ pub use error::{Error, NotFinite, Number};
 pub use level::Level;
 pub use params::SamplingParams;
 pub use pick::{Alternative, Pick, Report};
+pub use rng::Draws;
 #[doc(hidden)]
 pub use sampler::{Path, Paths};
 pub use sampler::{Sampler, Scratch};
