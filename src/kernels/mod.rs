@@ -11,6 +11,7 @@
 //! | [`collect`] | the tokens whose logit reaches a threshold |
 //! | [`exponent_histogram`] | count and exact mass of the tokens per exponent of their weight |
 
+mod cheap;
 mod collect;
 mod exp;
 mod histogram;
@@ -24,6 +25,7 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
+pub(crate) use cheap::cheap_sum;
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
 pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
