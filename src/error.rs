@@ -169,9 +169,6 @@ pub enum Error {
 impl Error {
     /// The error of a row of an all-or-nothing batch.
     pub(crate) fn in_row(self, row: usize) -> Self {
-        Self::Row {
-            row,
-            error: Box::new(self),
-        }
+        Self::Row { row, error: Box::new(self) }
     }
 }

@@ -23,16 +23,7 @@ impl Memory {
         let low = logit_of_rank(row.blocks, row.scale.max(), n);
         self.tokens.clear();
         if n > 0 {
-            collect_between(
-                row.level,
-                row.data,
-                row.blocks,
-                Between {
-                    low,
-                    high: f32::MAX,
-                },
-                &mut self.tokens,
-            );
+            collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
         }
         if n < self.tokens.len() {
             self.tokens.select_nth_unstable(n);
@@ -102,23 +93,9 @@ impl<'a> Head<'a> {
             Reach::Tokens(want) => logit_of_rank(row.blocks, row.scale.max(), want),
             Reach::Logit(logit) => logit.max(f32::MIN),
         };
-        let Memory {
-            tokens,
-            logits,
-            weights,
-            sums,
-        } = memory;
+        let Memory { tokens, logits, weights, sums } = memory;
         tokens.clear();
-        collect_between(
-            row.level,
-            row.data,
-            row.blocks,
-            Between {
-                low,
-                high: f32::MAX,
-            },
-            tokens,
-        );
+        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));
@@ -140,28 +117,13 @@ impl<'a> Head<'a> {
             Some(total) => Bracket::exact(total),
             None => bounds(row, low, sum, logits),
         };
-        Self {
-            tokens,
-            weights,
-            sums,
-            low,
-            outside,
-            complete,
-            total,
-        }
+        Self { tokens, weights, sums, low, outside, complete, total }
     }
 
     /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
     pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
-        Self {
-            tokens,
-            weights,
-            sums,
-            low: f32::MIN,
-            outside: 0.0,
-            complete: true,
-            total: Bracket::exact(sums.last().copied().unwrap_or(0)),
-        }
+        let total = Bracket::exact(sums.last().copied().unwrap_or(0));
+        Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
     }
 }
 
@@ -169,11 +131,7 @@ impl<'a> Head<'a> {
 /// is at most the block's maximum and below `low`; each block that doesn't reach `low` holds its maximum once.
 fn bounds<E: Element>(row: &Row<'_, E>, low: f32, head: u64, clamped: &mut Vec<f32>) -> Bracket {
     clamped.clear();
-    clamped.extend(
-        row.blocks
-            .iter()
-            .map(|&top| if top < low { top } else { low }),
-    );
+    clamped.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
     let reaching = row.blocks.iter().filter(|&&top| top >= low).count() as u64;
     let tops = total_mass(row.level, clamped, row.scale);
     let most = row.data.len() as u64 * ONE;
@@ -192,18 +150,13 @@ impl Ranked for Head<'_> {
                 let before = self.sums.partition_point(|&sum| sum <= mass);
                 (before + 1, before < n)
             }
-            Seek::Count(count) => (
-                usize::try_from(count).unwrap_or(usize::MAX),
-                count <= n as u64,
-            ),
-            Seek::Weight(weight) => (
-                self.weights.partition_point(|&w| w >= weight),
-                self.outside < weight,
-            ),
-            Seek::Logit(logit) => (
-                self.tokens.partition_point(|t| t.logit() >= logit),
-                self.low <= logit,
-            ),
+            Seek::Count(count) => (usize::try_from(count).unwrap_or(usize::MAX), count <= n as u64),
+            Seek::Weight(weight) => {
+                (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
+            }
+            Seek::Logit(logit) => {
+                (self.tokens.partition_point(|t| t.logit() >= logit), self.low <= logit)
+            }
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -212,11 +165,7 @@ impl Ranked for Head<'_> {
         let Some(last) = count.checked_sub(1) else {
             return Err(Need::Depth);
         };
-        Ok(Prefix {
-            count: count as u64,
-            mass: self.sums[last],
-            bound: self.tokens[last],
-        })
+        Ok(Prefix { count: count as u64, mass: self.sums[last], bound: self.tokens[last] })
     }
 
     fn total(&self) -> Bracket {

@@ -81,12 +81,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub fn new(measure: Measure, vocab: usize, total: u64) -> Self {
-        Self {
-            measure,
-            vocab,
-            total,
-            log_total: report::log_total(total),
-        }
+        Self { measure, vocab, total, log_total: report::log_total(total) }
     }
 
     /// `L`.
@@ -112,12 +107,7 @@ impl Facts {
             return Seek::Count(1);
         }
         let (low, high) = (order_of(self.measure.min()), order_of(max));
-        Seek::Logit(smallest(
-            low,
-            high,
-            |order| self.surprise(float_of(order)) <= limit,
-            float_of,
-        ))
+        Seek::Logit(smallest(low, high, |order| self.surprise(float_of(order)) <= limit, float_of))
     }
 
     /// The mean exponent argument of tokens with mass, whose masses sum to `mass`. An integer sum: their order doesn't

@@ -262,28 +262,16 @@ mod tests {
         assert_eq!(sample(&row, &p, 0.57), Verdict::Token(0));
         assert_eq!(sample(&row, &p, 0.58), Verdict::Token(1));
         assert_eq!(sample(&row, &p, 0.999_999_9), Verdict::Token(1));
-        assert_eq!(
-            sample(&row, &params().with_top_k(1), 0.9),
-            Verdict::Token(0)
-        );
+        assert_eq!(sample(&row, &params().with_top_k(1), 0.9), Verdict::Token(0));
         // .1 of .9 and of the best's .4.
-        assert_eq!(
-            sample(&row, &params().with_min_p(0.3), 0.999),
-            Verdict::Token(2)
-        );
-        assert_eq!(
-            sample(&row, &params().with_epsilon(0.15), 0.999),
-            Verdict::Token(2)
-        );
+        assert_eq!(sample(&row, &params().with_min_p(0.3), 0.999), Verdict::Token(2));
+        assert_eq!(sample(&row, &params().with_epsilon(0.15), 0.999), Verdict::Token(2));
     }
 
     #[test]
     fn near_boundaries_are_in_doubt() {
         assert_eq!(sample(&[1.0f32; 4], &params(), 0.5), Verdict::InDoubt(2));
-        assert_eq!(
-            sample(&[1.0f32; 4], &params(), 0.5 - 2e-6),
-            Verdict::Token(1)
-        );
+        assert_eq!(sample(&[1.0f32; 4], &params(), 0.5 - 2e-6), Verdict::Token(1));
         assert_eq!(sample(&[1.0f32; 4], &params(), 0.0), Verdict::Token(0));
         let p = params().with_top_p(0.5);
         assert!(matches!(sample(&[1.0f32; 4], &p, 0.1), Verdict::InDoubt(_)));
@@ -294,23 +282,11 @@ mod tests {
     #[test]
     fn typical_keeps_its_own_order() {
         let row: Vec<f32> = [0.6f32, 0.3, 0.1].map(f32::ln).to_vec();
-        assert_eq!(
-            sample(&row, &params().with_typical_p(0.2), 0.9),
-            Verdict::Token(1)
-        );
-        assert_eq!(
-            sample(&row, &params().with_typical_p(1.0), 0.29),
-            Verdict::Token(1)
-        );
-        assert_eq!(
-            sample(&row, &params().with_typical_p(1.0), 0.31),
-            Verdict::Token(0)
-        );
+        assert_eq!(sample(&row, &params().with_typical_p(0.2), 0.9), Verdict::Token(1));
+        assert_eq!(sample(&row, &params().with_typical_p(1.0), 0.29), Verdict::Token(1));
+        assert_eq!(sample(&row, &params().with_typical_p(1.0), 0.31), Verdict::Token(0));
         let row = [1.0f32, 0.0, MASKED];
-        assert_eq!(
-            sample(&row, &params().with_typical_p(0.7), 0.99),
-            Verdict::Token(0)
-        );
+        assert_eq!(sample(&row, &params().with_typical_p(0.7), 0.99), Verdict::Token(0));
     }
 
     #[test]
@@ -418,16 +394,12 @@ mod tests {
             compare(sample(&row, &p, u), token, &mut doubts, (round, &p, u));
 
             let mu = random.uniform() * 12.0;
-            let token = reference::mirostat_v2(&row, p.temperature, mu, u)
-                .unwrap()
-                .token;
+            let token = reference::mirostat_v2(&row, p.temperature, mu, u).unwrap().token;
             let verdict = mirostat_v2(&row, p.temperature, mu, u);
             compare(verdict, token, &mut doubts, (round, &p, u, mu));
 
             let m = 2 + (random.uniform() * 100.0) as usize;
-            let token = reference::mirostat_v1(&row, p.temperature, mu, m, u)
-                .unwrap()
-                .token;
+            let token = reference::mirostat_v1(&row, p.temperature, mu, m, u).unwrap().token;
             let verdict = mirostat_v1(&row, p.temperature, mu, m, u);
             compare(verdict, token, &mut doubts, (round, &p, u, mu, m));
             runs += 3;

@@ -42,11 +42,7 @@ impl ParkMiller {
     pub fn next_draw(&mut self) -> f64 {
         let ahead = MULTIPLIER * (self.0 % QUOTIENT);
         let back = REMAINDER * (self.0 / QUOTIENT);
-        self.0 = if ahead > back {
-            ahead - back
-        } else {
-            ahead + (MODULUS - back)
-        };
+        self.0 = if ahead > back { ahead - back } else { ahead + (MODULUS - back) };
         f64::from(self.0) / f64::from(MODULUS)
     }
 

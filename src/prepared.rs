@@ -89,13 +89,7 @@ impl PreparedRow {
                 total
             })
             .collect();
-        Self {
-            facts: Facts::new(measure, values.len(), total),
-            values,
-            tokens,
-            weights,
-            sums,
-        }
+        Self { facts: Facts::new(measure, values.len(), total), values, tokens, weights, sums }
     }
 
     pub(crate) fn facts(&self) -> Facts {

@@ -60,12 +60,7 @@ pub fn report<E: Element>(
     u: f64,
     alternatives: usize,
 ) -> Result<Report, Error> {
-    let Decision {
-        ranked,
-        kept,
-        token,
-        ..
-    } = decide(row, params, u)?;
+    let Decision { ranked, kept, token, .. } = decide(row, params, u)?;
 
     let kept_mass = total(&kept);
     let mut is_kept = vec![false; ranked.tokens.len()];
@@ -244,12 +239,7 @@ impl Ranked {
             t.rank = rank;
         }
         let total = total(&tokens);
-        Self {
-            tokens,
-            vocab,
-            total,
-            log_total: report::log_total(total),
-        }
+        Self { tokens, vocab, total, log_total: report::log_total(total) }
     }
 
     fn with_mass(&self) -> Vec<Token> {
@@ -285,14 +275,7 @@ impl Ranked {
 }
 
 fn token(id: usize, value: f32, x: f64, weight: f32) -> Token {
-    Token {
-        id: id as u32,
-        value,
-        rank: 0,
-        x,
-        weight,
-        mass: mass(weight),
-    }
+    Token { id: id as u32, value, rank: 0, x, weight, mass: mass(weight) }
 }
 
 /// `(l - m) / T`, each step rounded once.
@@ -362,22 +345,14 @@ fn check_mu(mu: f64) -> Result<(), Error> {
     if mu.is_finite() {
         return Ok(());
     }
-    Err(Error::Parameter {
-        name: "mu",
-        value: Number(mu),
-        expected: "finite",
-    })
+    Err(Error::Parameter { name: "mu", value: Number(mu), expected: "finite" })
 }
 
 fn check_m(m: usize) -> Result<(), Error> {
     if m >= 2 {
         return Ok(());
     }
-    Err(Error::Parameter {
-        name: "m",
-        value: Number(m as f64),
-        expected: "at least 2",
-    })
+    Err(Error::Parameter { name: "m", value: Number(m as f64), expected: "at least 2" })
 }
 
 // What is kept, and the draw.
@@ -427,12 +402,7 @@ fn decide<E: Element>(row: &[E], params: &SamplingParams, u: f64) -> Result<Deci
         }
     }
     let token = draw(&alive, u)?;
-    Ok(Decision {
-        ranked,
-        kept: alive,
-        truncated,
-        token,
-    })
+    Ok(Decision { ranked, kept: alive, truncated, token })
 }
 
 /// The shortest prefix, in the order that the tokens stand in, with mass `>= cut(p, M)`.
@@ -707,10 +677,7 @@ mod tests {
         assert_eq!(pick(&row, &params().with_top_k(3), 0.9).1, None);
         assert_eq!(pick(&row, &params().with_top_k(100_000), 0.9).1, None);
         // A token without mass is never kept: e^-31 is below 2^-44.
-        assert_eq!(
-            kept(&[0.0, -31.0, MASKED, -1.0], &params().with_top_k(3)),
-            [0, 3]
-        );
+        assert_eq!(kept(&[0.0, -31.0, MASKED, -1.0], &params().with_top_k(3)), [0, 3]);
     }
 
     #[test]
@@ -756,10 +723,7 @@ mod tests {
         assert_eq!(kept(&row, &p.with_epsilon(0.4)), [0]);
         assert_eq!(kept(&row, &p.with_epsilon(0.9)), [0]);
         // Where typical left the best token out, the best of the rest stays.
-        assert_eq!(
-            kept(&row, &params().with_typical_p(0.2).with_epsilon(0.9)),
-            [1]
-        );
+        assert_eq!(kept(&row, &params().with_typical_p(0.2).with_epsilon(0.9)), [1]);
     }
 
     #[test]
@@ -769,10 +733,7 @@ mod tests {
         let above = f64::from_bits(0.25f64.to_bits() + 1);
         assert_eq!(kept(&[1.0; 4], &params().with_epsilon(above)), [0]);
         // 1/4 of all, but 1/2 of the two that top-k leaves.
-        assert_eq!(
-            kept(&[1.0; 4], &params().with_top_k(2).with_epsilon(0.5)),
-            [0, 1]
-        );
+        assert_eq!(kept(&[1.0; 4], &params().with_top_k(2).with_epsilon(0.5)), [0, 1]);
         assert_eq!(pick(&[1.0; 4], &params().with_epsilon(0.0), 0.5), (2, None));
     }
 
@@ -802,10 +763,7 @@ mod tests {
         let long = vec![f32::NAN; crate::MAX_VOCAB + 1];
         assert_eq!(check(&long, 2.0), Error::RowLength { len: long.len() });
         let fault = |index, value| Error::NotFinite { index, value };
-        assert_eq!(
-            check(&[MASKED, f32::NAN, f32::INFINITY], 2.0),
-            fault(1, nan)
-        );
+        assert_eq!(check(&[MASKED, f32::NAN, f32::INFINITY], 2.0), fault(1, nan));
         assert_eq!(check(&[1.0, f32::INFINITY, f32::NAN], 2.0), fault(1, inf));
         assert_eq!(check(&[MASKED; 3], 2.0), Error::NoAllowedToken);
         for u in [1.0, -1e-300, f64::NAN, f64::INFINITY] {
@@ -854,11 +812,7 @@ mod tests {
         assert_eq!((r.chosen.probability, r.chosen.conditional), (0.25, 0.5));
         assert!((r.chosen.surprise - 2.0).abs() < 1e-15 && (r.entropy - 2.0).abs() < 1e-15);
         assert!((r.chosen.logprob + ln4).abs() < 1e-15);
-        let list: Vec<_> = r
-            .alternatives
-            .iter()
-            .map(|a| (a.token, a.conditional))
-            .collect();
+        let list: Vec<_> = r.alternatives.iter().map(|a| (a.token, a.conditional)).collect();
         assert_eq!(list, [(0, 0.5), (1, 0.5), (3, 0.0)]);
 
         // The drawn one is added when the best don't hold it; a token without mass is reported.
@@ -895,10 +849,7 @@ mod tests {
             assert_eq!((floor_share(tiny, 1), floor_share(tiny, 1 << 63)), (0, 0));
         }
         assert_eq!((cut(0.0, 9), cut(-0.0, 9), floor_share(-0.0, 9)), (0, 0, 0));
-        assert_eq!(
-            (cut(2f64.powi(-62), 1 << 63), cut(2f64.powi(-63), 1 << 63)),
-            (2, 1)
-        );
+        assert_eq!((cut(2f64.powi(-62), 1 << 63), cut(2f64.powi(-63), 1 << 63)), (2, 1));
         assert_eq!((floor_share(0.5, 3), floor_share(below, 3)), (1, 2));
     }
 
@@ -907,16 +858,8 @@ mod tests {
         let row = [10.001f32, 10.002];
         let greedy = params().with_temperature(0.0);
         assert_eq!(sample(&row, &greedy, 0.0).unwrap().token, 1);
-        assert_eq!(
-            sample(&row.map(f16::from_f32), &greedy, 0.0).unwrap().token,
-            0
-        );
-        assert_eq!(
-            sample(&row.map(bf16::from_f32), &greedy, 0.0)
-                .unwrap()
-                .token,
-            0
-        );
+        assert_eq!(sample(&row.map(f16::from_f32), &greedy, 0.0).unwrap().token, 0);
+        assert_eq!(sample(&row.map(bf16::from_f32), &greedy, 0.0).unwrap().token, 0);
     }
 
     #[test]
@@ -976,19 +919,13 @@ mod tests {
     #[test]
     fn weights_are_checked_in_order() {
         let check = |row: &[f32]| mirostat_v2_weights(row, 5.0, 2.0).unwrap_err();
-        let negative = |index, v| Error::NegativeWeight {
-            index,
-            value: Number(v),
-        };
+        let negative = |index, v| Error::NegativeWeight { index, value: Number(v) };
         let not_finite = |index, value| Error::NotFinite { index, value };
         assert_eq!(check(&[]), Error::RowLength { len: 0 });
         assert_eq!(check(&[0.0, -1.0, f32::NAN]), negative(1, -1.0));
         assert_eq!(check(&[0.0, MASKED]), negative(1, f64::NEG_INFINITY));
         assert_eq!(check(&[f32::NAN, -1.0]), not_finite(0, NotFinite::NaN));
-        assert_eq!(
-            check(&[1.0, f32::INFINITY, -1.0]),
-            not_finite(1, NotFinite::PosInf)
-        );
+        assert_eq!(check(&[1.0, f32::INFINITY, -1.0]), not_finite(1, NotFinite::PosInf));
         assert_eq!(check(&[0.0, -0.0]), Error::NoAllowedToken);
         assert_eq!(check(&[1.0]), Error::Draw { u: Number(2.0) });
         let error = mirostat_v1_weights(&[], f64::NAN, 1, 2.0).unwrap_err();
@@ -996,13 +933,7 @@ mod tests {
         let error = mirostat_v1_weights(&[], 1.0, 1, 2.0).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "m", .. }));
         let error = mirostat_v2(&[1.0f32], 0.0, 1.0, 0.5).unwrap_err();
-        assert!(matches!(
-            error,
-            Error::Parameter {
-                name: "temperature",
-                ..
-            }
-        ));
+        assert!(matches!(error, Error::Parameter { name: "temperature", .. }));
     }
 
     #[test]

@@ -66,11 +66,7 @@ pub(crate) fn mirostat_k(slope: f64, mu: f64, vocab: usize) -> usize {
     let ln_v = libm::log(vocab as f64);
     let eps = slope - 1.0;
     // (1 - V^-eps) / eps is positive for either sign of eps.
-    let ratio = if eps.abs() < SMALL {
-        ln_v
-    } else {
-        (1.0 - libm::exp(-eps * ln_v)) / eps
-    };
+    let ratio = if eps.abs() < SMALL { ln_v } else { (1.0 - libm::exp(-eps * ln_v)) / eps };
     let ln_k = (mu * LN_2 - libm::log(ratio)) / slope;
     if ln_k >= ln_v {
         vocab

@@ -5,10 +5,10 @@ use crate::error::Error;
 use crate::full::{self, Full};
 use crate::head::{self, Head, Reach};
 use crate::kernels::{Candidate, total_mass};
+use crate::level::Level;
 use crate::measure::{Facts, Measure};
 use crate::prepared::PreparedRow;
 use crate::rank::{Need, Ranked, Seek};
-use crate::level::Level;
 use crate::row::Row;
 use crate::sampler::Scratch;
 use crate::weights::Weights;
@@ -51,13 +51,7 @@ impl<'a, E: Element> Source<'a, E> {
         scratch: &'a mut Scratch,
     ) -> Result<(Self, &'a mut Lists), Error> {
         let only_full = scratch.only_full();
-        let Scratch {
-            blocks,
-            head,
-            full,
-            lists,
-            ..
-        } = scratch;
+        let Scratch { blocks, head, full, lists, .. } = scratch;
         // Who draws checks the draw afterwards.
         let row = Row::new(data, temperature, 0.0, level, blocks)?;
         let total = total_mass(level, data, row.scale);
@@ -133,11 +127,7 @@ impl<E: Element> Logits<'_, E> {
     ) -> Result<T, Need> {
         let total = Some(self.facts.total);
         let short = self.row.data.len() <= SHORT;
-        let reach = if short {
-            Some(Reach::Logit(f32::MIN))
-        } else {
-            self.reach(first)
-        };
+        let reach = if short { Some(Reach::Logit(f32::MIN)) } else { self.reach(first) };
         let more = Reach::Tokens(LONGEST.min(self.row.blocks.len()));
         // A second look is for what turns out to need more than it asked for first.
         for reach in [reach, reach.filter(|_| !short).map(|_| more)] {

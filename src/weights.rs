@@ -31,18 +31,9 @@ pub(crate) fn check(values: &[f32]) -> Result<f32, Error> {
     if let Some(index) = values.iter().position(|&v| !(0.0 <= v && v < f32::INFINITY)) {
         let value = values[index];
         return Err(match value {
-            _ if value.is_nan() => Error::NotFinite {
-                index,
-                value: NotFinite::NaN,
-            },
-            f32::INFINITY => Error::NotFinite {
-                index,
-                value: NotFinite::PosInf,
-            },
-            _ => Error::NegativeWeight {
-                index,
-                value: Number(f64::from(value)),
-            },
+            _ if value.is_nan() => Error::NotFinite { index, value: NotFinite::NaN },
+            f32::INFINITY => Error::NotFinite { index, value: NotFinite::PosInf },
+            _ => Error::NegativeWeight { index, value: Number(f64::from(value)) },
         });
     }
     let max = values.iter().fold(0.0f32, |max, &v| if v > max { v } else { max });
@@ -67,36 +58,20 @@ impl<'a> Weights<'a> {
                 total += mass;
             }
         }
-        Ok(Self {
-            facts: Facts::new(measure, values.len(), total),
-            memory,
-        })
+        Ok(Self { facts: Facts::new(measure, values.len(), total), memory })
     }
 
     fn select(&mut self, target: Target) -> Result<Prefix, Need> {
-        let Memory {
-            tokens,
-            masses,
-            work,
-            buffers,
-        } = &mut *self.memory;
+        let Memory { tokens, masses, work, buffers } = &mut *self.memory;
         work.0.clone_from(tokens);
         work.1.clone_from(masses);
         let found = select(&mut work.0, &mut work.1, target, buffers).ok_or(Need::Depth)?;
-        Ok(Prefix {
-            count: found.count,
-            mass: found.mass,
-            bound: found.entry,
-        })
+        Ok(Prefix { count: found.count, mass: found.mass, bound: found.entry })
     }
 
     /// The tokens whose value satisfies `keep`, which a larger one than one that does also does.
     fn prefix(&self, keep: impl Fn(f32) -> bool) -> Result<Prefix, Need> {
-        let mut prefix = Prefix {
-            count: 0,
-            mass: 0,
-            bound: Candidate::new(0, f32::MAX),
-        };
+        let mut prefix = Prefix { count: 0, mass: 0, bound: Candidate::new(0, f32::MAX) };
         for (&token, &mass) in self.memory.tokens.iter().zip(&self.memory.masses) {
             if keep(token.logit()) {
                 prefix.count += 1;

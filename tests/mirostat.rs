@@ -69,6 +69,16 @@ fn real_rows() -> Vec<Vec<f32>> {
     rows.map(|row| row.iter().map(|v| v.to_f32()).collect()).collect()
 }
 
+/// The real rows that leave a target of 0.5 bits within reach: all but those whose best token has over 1.5 bits. The committed rows have
+/// more than their share of flat ones; over all of them even the best tokens' mean surprise is 0.59 bits.
+fn feasible_rows() -> Vec<Vec<f32>> {
+    let best = |row: &Vec<f32>| {
+        let row = PreparedRow::from_logits(row).unwrap();
+        row.surprise(row.ranking().next().unwrap()).unwrap().unwrap()
+    };
+    real_rows().into_iter().filter(|row| best(row) < 1.5).collect()
+}
+
 /// Logits whose probabilities are proportional to `i^-s`, best first.
 fn zipf(v: usize, s: f64) -> Vec<f32> {
     (1..=v).map(|i| (-s * libm::log(i as f64)) as f32).collect()
@@ -161,7 +171,9 @@ fn weight_rows(v: usize, seed: u64) -> Vec<Vec<f32>> {
         .collect();
     // All exponents, subnormal weights among them.
     let bits = |b: u64| f32::from_bits((b >> 33) as u32).min(f32::MAX);
-    rows.push((0..v).map(|_| bits(random.bits())).map(|w| if w.is_nan() { 1.0 } else { w }).collect());
+    rows.push(
+        (0..v).map(|_| bits(random.bits())).map(|w| if w.is_nan() { 1.0 } else { w }).collect(),
+    );
     rows.push((0..v).map(|i| if i % 3 == 0 { 0.0 } else { (i % 7) as f32 }).collect());
     rows.retain(|row| row.iter().any(|&w| w > 0.0));
     rows
@@ -273,11 +285,7 @@ impl Plain {
         let (id, x) = *drawn.unwrap_or(&kept[kept.len() - 1]);
         let surprise = surprise(x);
         self.mu -= self.eta * (surprise - self.tau);
-        PlainStep {
-            token: id as u32,
-            surprise,
-            doubt,
-        }
+        PlainStep { token: id as u32, surprise, doubt }
     }
 }
 
@@ -289,16 +297,14 @@ fn an_independent_implementation_agrees() {
     for version in VERSIONS {
         let (mut agreed, mut doubts) = (0, 0);
         for (rows, tau, steps) in [
-            (vec![zipf(2000, 1.1), llm(3000, 1), ties(1000, 2), half_masked(2000, 3)], 3.0, steps * 9 / 10),
+            (
+                vec![zipf(2000, 1.1), llm(3000, 1), ties(1000, 2), half_masked(2000, 3)],
+                3.0,
+                steps * 9 / 10,
+            ),
             (real.clone(), 1.0, steps / 10),
         ] {
-            let mut plain = Plain {
-                mu: 2.0 * tau,
-                tau,
-                eta: 0.1,
-                m: 100,
-                version,
-            };
+            let mut plain = Plain { mu: 2.0 * tau, tau, eta: 0.1, m: 100, version };
             let mut session = session(tau, version);
             let mut draws = Draws::new(3, 3);
             for i in 0..steps {
@@ -325,7 +331,8 @@ fn an_independent_implementation_agrees() {
 
 /// The mean surprise of many steps.
 fn mean_surprise(rows: &[Vec<f32>], tau: f64, version: Version, steps: usize) -> f64 {
-    let rows: Vec<PreparedRow> = rows.iter().map(|r| PreparedRow::from_logits(r).unwrap()).collect();
+    let rows: Vec<PreparedRow> =
+        rows.iter().map(|r| PreparedRow::from_logits(r).unwrap()).collect();
     let mut session = session(tau, version);
     let mut draws = Draws::new(1, 0);
     let mut trace = TraceAccumulator::new(tau).unwrap();
@@ -353,7 +360,8 @@ fn mean_surprise_on_a_zipf_row_is_within_two_percent() {
 
 #[test]
 fn mean_surprise_on_real_rows_is_within_two_percent() {
-    let rows = real_rows();
+    let rows = feasible_rows();
+    assert!(rows.len() >= 20, "{}", rows.len());
     for version in VERSIONS {
         for tau in [0.5, 1.0] {
             let mean = mean_surprise(&rows, tau, version, 10_000);
@@ -427,7 +435,8 @@ fn h01_tokens_without_probability_take_no_part_in_the_slope() {
     }
     // Fewer than two: k = 1.
     let row = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
-    let mut s = Session::from_state(config(1.0), Version::V1, State { mu: 50.0, steps: 0 }).unwrap();
+    let mut s =
+        Session::from_state(config(1.0), Version::V1, State { mu: 50.0, steps: 0 }).unwrap();
     assert_eq!(s.sample(&row, 0.9, &mut scratch).unwrap().kept, 1);
 }
 
@@ -541,10 +550,7 @@ fn errors_leave_the_session_untouched_and_come_in_order() {
             s.observe(&[1.0f32, 2.0], 2, &mut scratch),
             Err(Error::TokenId { id: 2, len: 2 })
         );
-        assert_eq!(
-            s.observe(&[1.0f32, masked], 1, &mut scratch),
-            Err(Error::NotKept { id: 1 })
-        );
+        assert_eq!(s.observe(&[1.0f32, masked], 1, &mut scratch), Err(Error::NotKept { id: 1 }));
         assert_eq!(s, before);
 
         // A mu beyond the floats.
@@ -634,7 +640,10 @@ fn candidates_are_what_a_step_draws_from() {
                 assert_eq!(set.probabilities()[i], ranked.probability(id).unwrap());
                 mean += set.conditional_probabilities()[i] * ranked.surprise(id).unwrap().unwrap();
             }
-            assert!((mean - preview.expected_surprise).abs() < 1e-4 * mean.abs().max(1.0), "{name} {mean} {preview:?}");
+            assert!(
+                (mean - preview.expected_surprise).abs() < 1e-4 * mean.abs().max(1.0),
+                "{name} {mean} {preview:?}"
+            );
             assert!((set.conditional_probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-9);
             assert!(set.ids().iter().copied().eq(ranked.ranking().take(set.len())));
             for _ in 0..10 {
@@ -678,7 +687,10 @@ fn replays_stop_at_an_error_and_atomic_ones_go_back() {
     for ((row, u), step) in slices.iter().zip(draws).zip(&all) {
         assert_eq!(by_hand.sample(row, u, &mut scratch).unwrap(), *step);
     }
-    assert_eq!(one.fork().replay_atomic(&Rows::slices(&slices), &draws, &mut scratch).unwrap(), all);
+    assert_eq!(
+        one.fork().replay_atomic(&Rows::slices(&slices), &draws, &mut scratch).unwrap(),
+        all
+    );
 
     rows[3][17] = f32::NAN;
     let slices: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
@@ -787,19 +799,33 @@ fn generation_ends_for_a_reason() {
     let (mut s, mut draws) = start();
     let done = Generate::new(2)
         .with_end_token(4)
-        .observe(&mut s, || draws.next_draw(), counter(999), &[2], &mut scratch, |step| {
-            if step.token == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
+        .observe(
+            &mut s,
+            || draws.next_draw(),
+            counter(999),
+            &[2],
+            &mut scratch,
+            |step| {
+                if step.token == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        )
         .unwrap();
     assert_eq!((&done.tokens[..], done.stop), (&[3, 4][..], Stop::EndToken));
     assert!(done.steps.is_empty());
     let (mut s, mut draws) = start();
     let mut seen = Vec::new();
     let done = Generate::new(1)
-        .observe(&mut s, || draws.next_draw(), counter(999), &[2], &mut scratch, |step| {
-            seen.push(step.token);
-            ControlFlow::Break(())
-        })
+        .observe(
+            &mut s,
+            || draws.next_draw(),
+            counter(999),
+            &[2],
+            &mut scratch,
+            |step| {
+                seen.push(step.token);
+                ControlFlow::Break(())
+            },
+        )
         .unwrap();
     assert_eq!((done.stop, seen), (Stop::Observer, vec![3]));
     let (mut s, _) = start();

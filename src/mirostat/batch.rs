@@ -44,11 +44,7 @@ impl SessionBatch {
     }
 
     fn over(pool: Pool) -> Self {
-        Self {
-            pool,
-            steps: Vec::new(),
-            before: Vec::new(),
-        }
+        Self { pool, steps: Vec::new(), before: Vec::new() }
     }
 
     /// A step of each session over its row, with its draw.
@@ -81,11 +77,10 @@ impl SessionBatch {
         check_length("number of sessions", rows.len(), sessions.len())?;
         check_length("number of draws", rows.len(), draws.len())?;
         check_length("number of results", rows.len(), steps.len())?;
-        self.pool
-            .each_pair(sessions, steps, |i, scratch, session, step| {
-                let session: &mut Session = session.borrow_mut();
-                *step = row_of(rows, i).and_then(|row| session.sample(row, draws[i], scratch));
-            });
+        self.pool.each_pair(sessions, steps, |i, scratch, session, step| {
+            let session: &mut Session = session.borrow_mut();
+            *step = row_of(rows, i).and_then(|row| session.sample(row, draws[i], scratch));
+        });
         Ok(())
     }
 

@@ -45,14 +45,7 @@ impl Config {
     /// # Errors
     /// [`Error::Parameter`] outside that range; also for a tau so large that twice of it is not finite.
     pub fn new(tau: f64) -> Result<Self, Error> {
-        Self {
-            tau,
-            eta: ETA,
-            initial_mu: 2.0 * tau,
-            m: M,
-            temperature: 1.0,
-        }
-        .checked()
+        Self { tau, eta: ETA, initial_mu: 2.0 * tau, m: M, temperature: 1.0 }.checked()
     }
 
     /// Sets the learning rate, positive and finite.
@@ -84,11 +77,7 @@ impl Config {
     /// # Errors
     /// [`Error::Parameter`] outside that range.
     pub fn with_temperature(self, temperature: f32) -> Result<Self, Error> {
-        Self {
-            temperature,
-            ..self
-        }
-        .checked()
+        Self { temperature, ..self }.checked()
     }
 
     /// The target surprise in bits.
@@ -139,11 +128,7 @@ pub(super) fn check(
         return Ok(());
     }
     let value = Number(value);
-    Err(Error::Parameter {
-        name,
-        value,
-        expected,
-    })
+    Err(Error::Parameter { name, value, expected })
 }
 
 /// A config as it comes from outside: what is left out has its default.

@@ -104,27 +104,17 @@ pub struct Generate {
 impl Generate {
     /// At most `limit` tokens, no end token; steps are not retained.
     pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            end_token: None,
-            retain_steps: false,
-        }
+        Self { limit, end_token: None, retain_steps: false }
     }
 
     /// Ends after this token.
     pub fn with_end_token(self, token: u32) -> Self {
-        Self {
-            end_token: Some(token),
-            ..self
-        }
+        Self { end_token: Some(token), ..self }
     }
 
     /// Keeps every [`Step`], not only the tokens.
     pub fn with_steps(self) -> Self {
-        Self {
-            retain_steps: true,
-            ..self
-        }
+        Self { retain_steps: true, ..self }
     }
 
     /// Generates. The model is given the prompt and all tokens so far, and a row to fill, which has the last row in it. A draw is taken only
@@ -165,20 +155,14 @@ impl Generate {
                 break Stop::Limit;
             }
             let step = match model(&text, &mut row) {
-                Ok(()) => session
-                    .sample_with(&row, &mut draw, scratch)
-                    .map_err(StopCause::Sample),
+                Ok(()) => session.sample_with(&row, &mut draw, scratch).map_err(StopCause::Sample),
                 Err(error) => Err(StopCause::Model(error)),
             };
             let step = match step {
                 Ok(step) => step,
                 Err(cause) => {
                     let tokens = text.split_off(prompt.len());
-                    return Err(GenerateError {
-                        tokens,
-                        steps,
-                        cause,
-                    });
+                    return Err(GenerateError { tokens, steps, cause });
                 }
             };
             text.push(step.token);
@@ -193,10 +177,6 @@ impl Generate {
                 break Stop::Observer;
             }
         };
-        Ok(Generated {
-            tokens: text.split_off(prompt.len()),
-            steps,
-            stop,
-        })
+        Ok(Generated { tokens: text.split_off(prompt.len()), steps, stop })
     }
 }

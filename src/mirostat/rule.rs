@@ -9,24 +9,14 @@ use crate::source::Lists;
 /// The rule of one step: what is sought in the rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    V1 {
-        mu: f64,
-        m: u64,
-        vocab: usize,
-        measure: Measure,
-    },
+    V1 { mu: f64, m: u64, vocab: usize, measure: Measure },
     V2(Seek),
 }
 
 impl Rule {
     pub fn new(version: Version, mu: f64, m: usize, facts: &Facts) -> Self {
         match version {
-            Version::V1 => Self::V1 {
-                mu,
-                m: m as u64,
-                vocab: facts.vocab,
-                measure: facts.measure,
-            },
+            Version::V1 => Self::V1 { mu, m: m as u64, vocab: facts.vocab, measure: facts.measure },
             Version::V2 => Self::V2(facts.seek_surprise(mu)),
         }
     }
@@ -42,12 +32,7 @@ impl Rule {
     /// The tokens that stay.
     pub fn kept(&self, ranked: &mut dyn Ranked, lists: &mut Lists) -> Result<Prefix, Need> {
         match *self {
-            Self::V1 {
-                mu,
-                m,
-                vocab,
-                measure,
-            } => {
+            Self::V1 { mu, m, vocab, measure } => {
                 let k = match zipf_exponent(ranked, m, measure, lists)? {
                     None => 1,
                     Some(slope) => report::mirostat_k(slope, mu, vocab),

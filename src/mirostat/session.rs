@@ -35,12 +35,7 @@ pub struct Session {
 impl Session {
     /// A generation that is about to begin.
     pub fn new(config: Config, version: Version) -> Self {
-        Self {
-            config,
-            version,
-            level: Level::best(),
-            state: start(&config),
-        }
+        Self { config, version, level: Level::best(), state: start(&config) }
     }
 
     /// A generation that goes on from a state.
@@ -49,10 +44,7 @@ impl Session {
     /// [`Error::Parameter`] if its `mu` is not finite.
     pub fn from_state(config: Config, version: Version, state: State) -> Result<Self, Error> {
         check("mu", state.mu, f64::is_finite, "finite")?;
-        Ok(Self {
-            state,
-            ..Self::new(config, version)
-        })
+        Ok(Self { state, ..Self::new(config, version) })
     }
 
     /// The same on another level: for tests and benchmarks, since every level gives the same bits.
@@ -92,11 +84,7 @@ impl Session {
 
     /// Puts the state aside, with the parameters that it belongs to.
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            config: self.config,
-            version: self.version,
-            state: self.state,
-        }
+        Checkpoint { config: self.config, version: self.version, state: self.state }
     }
 
     /// Takes up a state that was put aside by a session of the same config and version.
@@ -300,12 +288,7 @@ impl Session {
 
     fn check_no_temperature(&self) -> Result<(), Error> {
         let temperature = f64::from(self.config.temperature());
-        check(
-            "temperature",
-            temperature,
-            |t| t == 1.0,
-            "1 for a row of weights",
-        )
+        check("temperature", temperature, |t| t == 1.0, "1 for a row of weights")
     }
 
     pub(super) fn rule(&self, facts: &Facts) -> Rule {
@@ -354,14 +337,9 @@ impl Session {
         let (mu, config) = (self.state.mu, &self.config);
         let mu_after = report::next_mu(mu, config.eta(), surprise, config.tau());
         if !mu_after.is_finite() {
-            return Err(Error::Mu {
-                mu: Number(mu_after),
-            });
+            return Err(Error::Mu { mu: Number(mu_after) });
         }
-        self.state = State {
-            mu: mu_after,
-            steps: self.state.steps.saturating_add(1),
-        };
+        self.state = State { mu: mu_after, steps: self.state.steps.saturating_add(1) };
         Ok(Step {
             token: token.id(),
             probability: facts.probability(token.logit()),
@@ -374,8 +352,5 @@ impl Session {
 }
 
 fn start(config: &Config) -> State {
-    State {
-        mu: config.initial_mu(),
-        steps: 0,
-    }
+    State { mu: config.initial_mu(), steps: 0 }
 }

@@ -74,10 +74,7 @@ impl SurpriseWindow {
     /// [`Error::Parameter`] for a capacity of 0.
     pub fn new(capacity: usize) -> Result<Self, Error> {
         super::config::check("capacity", capacity as f64, |c| c >= 1.0, "at least 1")?;
-        Ok(Self {
-            surprises: VecDeque::new(),
-            capacity,
-        })
+        Ok(Self { surprises: VecDeque::new(), capacity })
     }
 
     /// Adds a surprise; the oldest leaves a full window.
@@ -165,14 +162,7 @@ impl TraceAccumulator {
     /// [`Error::Parameter`] if it is not finite.
     pub fn new(target: f64) -> Result<Self, Error> {
         super::config::check("target", target, f64::is_finite, "finite")?;
-        Ok(Self {
-            target,
-            count: 0,
-            surprise: 0.0,
-            kept: 0.0,
-            error: 0.0,
-            mu: 0.0,
-        })
+        Ok(Self { target, count: 0, surprise: 0.0, kept: 0.0, error: 0.0, mu: 0.0 })
     }
 
     /// Adds a step.

@@ -10,11 +10,7 @@ use crate::row::check_length;
 fn check_bias(id: usize, logit: f32, bias: f32) -> Result<(), Error> {
     let id = id as u32;
     if bias.is_nan() || bias == f32::INFINITY {
-        let value = if bias.is_nan() {
-            NotFinite::NaN
-        } else {
-            NotFinite::PosInf
-        };
+        let value = if bias.is_nan() { NotFinite::NaN } else { NotFinite::PosInf };
         return Err(Error::Bias { id, value });
     }
     if logit.is_finite() && bias != MASKED && !(logit + bias).is_finite() {
@@ -53,11 +49,7 @@ pub fn bias(row: &mut [f32], biases: &[f32]) -> Result<(), Error> {
 /// # Errors
 /// [`Error::RowLength`], [`Error::TokenId`]; [`Error::RepeatedId`] where an id has two biases, since it would not be clear what
 /// is meant; [`Error::Bias`] for NaN or +inf, [`Error::Overflow`] where a sum isn't finite; [`Error::NoAllowedToken`].
-pub fn sparse_bias(
-    row: &mut [f32],
-    biases: &[(u32, f32)],
-    tally: &mut Tally,
-) -> Result<(), Error> {
+pub fn sparse_bias(row: &mut [f32], biases: &[(u32, f32)], tally: &mut Tally) -> Result<(), Error> {
     check_length(row.len())?;
     let mut ids = core::mem::take(&mut tally.touched);
     ids.clear();

@@ -55,11 +55,9 @@ impl Op<'_> {
             Self::RepetitionPenalty { history, penalty } => {
                 repetition_penalty(row, history, penalty, tally)
             }
-            Self::PresenceFrequencyPenalty {
-                history,
-                presence,
-                frequency,
-            } => presence_frequency_penalty(row, history, presence, frequency, tally),
+            Self::PresenceFrequencyPenalty { history, presence, frequency } => {
+                presence_frequency_penalty(row, history, presence, frequency, tally)
+            }
             Self::Temperature(t) => temperature(row, t),
         }
     }

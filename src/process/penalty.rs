@@ -22,13 +22,14 @@ pub fn repetition_penalty(
     if !(1.0 <= penalty && penalty < f32::INFINITY) {
         return Err(parameter("repetition penalty", penalty, "at least 1 and finite"));
     }
-    penalize(row, history, tally, |logit, _| {
-        if logit > 0.0 {
-            logit / penalty
-        } else {
-            logit * penalty
-        }
-    })
+    penalize(
+        row,
+        history,
+        tally,
+        |logit, _| {
+            if logit > 0.0 { logit / penalty } else { logit * penalty }
+        },
+    )
 }
 
 /// Presence and frequency penalties: subtracts `presence` from the logit of each token of the history, and `frequency` for each
@@ -89,9 +90,5 @@ fn penalize(
 
 fn parameter(name: &'static str, value: f32, expected: &'static str) -> Error {
     let value = Number(f64::from(value));
-    Error::Parameter {
-        name,
-        value,
-        expected,
-    }
+    Error::Parameter { name, value, expected }
 }
