@@ -1,6 +1,8 @@
 //! Exact, deterministic token sampling from a row of logits, without sorting the vocabulary.
 
 mod batch;
+pub mod diagnostics;
+mod distribution;
 mod element;
 mod error;
 mod filter;
@@ -9,6 +11,8 @@ pub mod floors;
 mod fraction;
 mod full;
 mod head;
+#[cfg(feature = "json")]
+pub mod json;
 pub mod kernels;
 mod level;
 mod measure;
@@ -31,6 +35,7 @@ mod source;
 mod weights;
 
 pub use batch::{Batch, Rows};
+pub use distribution::{draw_from, normalize_weights, probabilities, surprise};
 pub use element::Element;
 pub use error::{Error, NotFinite, Number};
 pub use level::Level;

@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::full::{self, Full};
 use crate::head::{self, Head, Reach};
-use crate::kernels::{Candidate, total_mass};
+use crate::kernels::{Candidate, moments, total_mass};
 use crate::level::Level;
 use crate::measure::{Facts, Measure};
 use crate::prepared::PreparedRow;
@@ -71,6 +71,16 @@ impl<'a, E: Element> Source<'a, E> {
             Self::Weights(_, weights) => weights.facts,
             Self::Prepared(row, _) => row.facts(),
         }
+    }
+
+    /// The mean exponent argument under the row's distribution.
+    pub fn mean(&mut self, lists: &mut Lists) -> Result<f64, Error> {
+        if let Self::Logits(Logits { row, .. }) = self {
+            return Ok(moments(row.level, row.data, row.scale).mean());
+        }
+        self.with_rank(Seek::Mass(0), |ranked| ranked.tokens(None, &mut lists.tokens))?;
+        let facts = self.facts();
+        Ok(facts.mean(&lists.tokens, facts.total))
     }
 
     /// A token of the row; `None` if it is masked.
