@@ -65,6 +65,14 @@ pub enum Error {
         /// Which of the two it is.
         value: NotFinite,
     },
+    /// A weight is below 0; no lower index holds NaN or +inf.
+    #[error("weight {index} must be at least 0, not {value}")]
+    NegativeWeight {
+        /// The token id.
+        index: usize,
+        /// The weight as given.
+        value: Number,
+    },
     /// Every token is masked (-inf), or every weight is 0.
     #[error("no allowed token: every logit is -inf")]
     NoAllowedToken,
@@ -101,6 +109,14 @@ pub enum Error {
         id: u32,
         /// The row's length.
         len: usize,
+    },
+    /// A row of an all-or-nothing batch failed; this is the first such row.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row's index in the batch.
+        row: usize,
+        /// What is wrong with it.
+        error: Box<Error>,
     },
     /// This machine or build doesn't have the instruction set that was asked for.
     #[error("level {requested:?} is not available here; available: {available}")]

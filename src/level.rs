@@ -65,16 +65,10 @@ impl Level {
     /// # Errors
     /// [`Error::Level`], which lists the available names, if there is none such here.
     pub fn by_name(name: &str) -> Result<Self, Error> {
-        Self::available()
-            .find(|level| level.name() == name)
-            .ok_or_else(|| Error::Level {
-                requested: name.into(),
-                available: Self::available()
-                    .map(Self::name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-                    .into(),
-            })
+        Self::available().find(|level| level.name() == name).ok_or_else(|| Error::Level {
+            requested: name.into(),
+            available: Self::available().map(Self::name).collect::<Vec<_>>().join(", ").into(),
+        })
     }
 
     /// The level that the environment variable `SORTLESS_LEVEL` names; `None` where it is not set or empty.
@@ -160,6 +154,20 @@ mod tests {
         for level in all {
             assert_eq!(Level::by_name(level.name()), Ok(level));
         }
+    }
+
+    /// CI shows this test's output, so that a run says which levels its results stand for.
+    #[test]
+    fn prints_the_levels() {
+        let names: Vec<&str> = Level::available().map(Level::name).collect();
+        println!("levels on {}: {}", std::env::consts::ARCH, names.join(", "));
+
+        #[cfg(target_arch = "aarch64")]
+        assert_eq!(names, ["neon", "scalar"]);
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        assert_eq!(names, ["simd128", "scalar"]);
+        #[cfg(target_arch = "x86_64")]
+        assert!(names.contains(&"avx2") || !std::is_x86_feature_detected!("avx2"));
     }
 
     #[test]

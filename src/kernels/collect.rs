@@ -1,7 +1,7 @@
 //! The tokens of a row whose logits reach a threshold.
 
+use super::first_fault;
 use super::scan::{BLOCK, scan};
-use super::{first_fault, padded};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -21,16 +21,15 @@ use pulp::{Simd, WithSimd};
 pub struct Candidate(u64);
 
 impl Candidate {
+    /// Ranks after every token.
+    pub(crate) const LAST: Self = Self(u64::MAX);
+
     /// Packs a token. `-0.0` becomes `+0.0`.
     #[inline(always)]
     pub fn new(id: u32, logit: f32) -> Self {
         // Adding +0 turns -0 into +0. Then: positive floats ascend with their bits, negative ones descend.
         let bits = (logit + 0.0).to_bits();
-        let descending = if bits >> 31 == 0 {
-            bits ^ 0x7fff_ffff
-        } else {
-            bits
-        };
+        let descending = if bits >> 31 == 0 { bits ^ 0x7fff_ffff } else { bits };
         Self(u64::from(descending) << 32 | u64::from(id))
     }
 
@@ -43,17 +42,13 @@ impl Candidate {
     /// The logit.
     #[inline(always)]
     pub fn logit(self) -> f32 {
-        let key = self.key();
-        f32::from_bits(if key >> 31 == 0 {
-            key ^ 0x7fff_ffff
-        } else {
-            key
-        })
+        let key = self.rank_key();
+        f32::from_bits(if key >> 31 == 0 { key ^ 0x7fff_ffff } else { key })
     }
 
     /// The logit's place in the rank: smaller is better, equal logits have equal keys.
     #[inline(always)]
-    pub(crate) fn key(self) -> u32 {
+    pub(crate) fn rank_key(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
@@ -64,11 +59,18 @@ impl core::fmt::Debug for Candidate {
     }
 }
 
-/// Which logits to collect: `low <= logit <= high`.
+/// Which logits to collect: `low <= logit < end`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between {
     pub low: f32,
-    pub high: f32,
+    pub end: f32,
+}
+
+impl Between {
+    /// All from `low` on.
+    pub fn from(low: f32) -> Self {
+        Self { low, end: f32::INFINITY }
+    }
 }
 
 struct Pass<'a, E> {
@@ -79,58 +81,70 @@ struct Pass<'a, E> {
     out: &'a mut Vec<Candidate>,
 }
 
+/// Appends those of a group's tokens that are in the range; counts those at or above its end.
+#[inline(always)]
+fn append<E: Element>(
+    start: usize,
+    group: &[E],
+    range: Between,
+    out: &mut Vec<Candidate>,
+) -> usize {
+    let mut n = out.len();
+    out.resize(n + LANES, Candidate(0));
+    let mut above = 0;
+    for (slot, v) in group.iter().enumerate() {
+        let logit = v.to_f32();
+        out[n] = Candidate::new((start + slot) as u32, logit);
+        let ends = logit >= range.end;
+        above += usize::from(ends);
+        n += usize::from(logit >= range.low && !ends);
+    }
+    out.truncate(n);
+    above
+}
+
 impl<E: Element> WithSimd for Pass<'_, E> {
-    type Output = ();
+    type Output = u64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) {
-        let Between { low, high } = self.range;
-        let low_key = s.splat_f32s(E::key_at_least(low));
-        let out = self.out;
-        let mut group = |start: usize, group: &[E; LANES]| {
-            let keys = E::keys(group);
-            let mut hits = s.splat_f32s(0.0);
-            for &key in S::as_simd_f32s(&keys).0 {
-                hits = s.select_f32s(
-                    s.greater_than_or_equal_f32s(key, low_key),
-                    s.splat_f32s(1.0),
-                    hits,
-                );
-            }
-            if s.reduce_max_f32s(hits) > 0.0 {
-                let mut n = out.len();
-                out.resize(n + LANES, Candidate(0));
-                for (i, v) in group.iter().enumerate() {
-                    let logit = v.to_f32();
-                    out[n] = Candidate::new((start + i) as u32, logit);
-                    n += usize::from(logit >= low && logit <= high);
-                }
-                out.truncate(n);
-            }
-        };
-        for (b, (block, &top)) in self.row.chunks(BLOCK).zip(self.blocks).enumerate() {
-            if top < low {
+    fn with_simd<S: Simd>(self, s: S) -> u64 {
+        let Self { row, blocks, range, out } = self;
+        let low = s.splat_f32s(E::key_at_least(range.low));
+        let end = s.splat_f32s(E::key_at_least(range.end));
+        let (zero, one) = (s.splat_f32s(0.0), s.splat_u32s(1));
+        let mut above = 0;
+        for (b, (block, &top)) in row.chunks(BLOCK).zip(blocks).enumerate() {
+            if top < range.low {
                 continue;
             }
+            let start = b * BLOCK;
             let (groups, tail) = block.as_chunks::<LANES>();
-            for (g, part) in groups.iter().enumerate() {
-                group(b * BLOCK + g * LANES, part);
+            let mut ends = s.splat_u32s(0);
+            for (g, group) in groups.iter().enumerate() {
+                let keys = E::keys(group);
+                let mut hits = zero;
+                for &key in S::as_simd_f32s(&keys).0 {
+                    let beyond = s.greater_than_or_equal_f32s(key, end);
+                    ends = s.select_u32s(beyond, s.add_u32s(ends, one), ends);
+                    let reaches = s.greater_than_or_equal_f32s(key, low);
+                    let hit = s.select_f32s(reaches, s.splat_f32s(1.0), hits);
+                    hits = s.select_f32s(beyond, hits, hit);
+                }
+                if s.reduce_max_f32s(hits) > 0.0 {
+                    append(start + g * LANES, group, range, out);
+                }
             }
-            if !tail.is_empty() {
-                group(b * BLOCK + groups.len() * LANES, &padded(tail));
-            }
+            let mut lanes = [0u32; LANES];
+            S::as_mut_simd_u32s(&mut lanes).0[0] = ends;
+            above += u64::from(lanes.iter().sum::<u32>());
+            above += append(start + groups.len() * LANES, tail, range, out) as u64;
         }
-        // Padding is -inf, which a threshold of -inf would let in.
-        while out
-            .last()
-            .is_some_and(|c| c.id() as usize >= self.row.len())
-        {
-            out.pop();
-        }
+        above
     }
 }
 
-/// Appends the tokens of a scanned row with logits in `range`, by ascending id. `blocks` are the block maxima.
+/// Appends the tokens of a scanned row with logits in `range`, by ascending id; gives the number of tokens above the range.
+/// `blocks` are the block maxima.
 #[inline]
 pub(crate) fn collect_between<E: Element>(
     level: Level,
@@ -138,13 +152,8 @@ pub(crate) fn collect_between<E: Element>(
     blocks: &[f32],
     range: Between,
     out: &mut Vec<Candidate>,
-) {
-    level.run(Pass {
-        row,
-        blocks,
-        range,
-        out,
-    });
+) -> u64 {
+    level.run(Pass { row, blocks, range, out })
 }
 
 /// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never
@@ -175,11 +184,7 @@ pub fn collect<E: Element>(
     }
     if threshold.is_nan() {
         let value = crate::error::Number(f64::from(threshold));
-        return Err(Error::Parameter {
-            name: "threshold",
-            value,
-            expected: "a number",
-        });
+        return Err(Error::Parameter { name: "threshold", value, expected: "a number" });
     }
     let mut blocks = vec![0.0; row.len().div_ceil(BLOCK)];
     if !scan(level, row, &mut blocks).clean {
@@ -188,15 +193,6 @@ pub fn collect<E: Element>(
         }
     }
     out.clear();
-    collect_between(
-        level,
-        row,
-        &blocks,
-        Between {
-            low: threshold.max(f32::MIN),
-            high: f32::MAX,
-        },
-        out,
-    );
+    collect_between(level, row, &blocks, Between::from(threshold.max(f32::MIN)), out);
     Ok(())
 }

@@ -11,6 +11,7 @@
 //! | [`collect`] | the tokens whose logit reaches a threshold |
 //! | [`exponent_histogram`] | count and exact mass of the tokens per exponent of their weight |
 
+mod cheap;
 mod collect;
 mod exp;
 mod histogram;
@@ -24,23 +25,25 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
+pub(crate) use cheap::cheap_sum;
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, histogram};
-pub(crate) use moments::{Moments, moments, r_of};
-pub(crate) use scan::{BLOCK, Scan, first_fault, scan};
+pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
+pub(crate) use moments::{Moments, moments};
+pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
 
 use crate::element::{Element, LANES};
 
-/// Calls `f` with every group of 16, the last one padded with masked tokens.
+/// Calls `f` with every group of 16, the last one padded with masked tokens. Closures given to it must be
+/// `#[inline(always)]`, as everything else between a level and an instruction: one that isn't costs 100 times.
 #[inline(always)]
-pub(crate) fn for_groups<E: Element>(row: &[E], mut f: impl FnMut(usize, &[E; LANES])) {
+pub(crate) fn for_groups<E: Element>(row: &[E], mut f: impl FnMut(&[E; LANES])) {
     let (groups, tail) = row.as_chunks::<LANES>();
-    for (i, group) in groups.iter().enumerate() {
-        f(i, group);
+    for group in groups {
+        f(group);
     }
     if !tail.is_empty() {
-        f(groups.len(), &padded(tail));
+        f(&padded(tail));
     }
 }
 

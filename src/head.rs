@@ -1,0 +1,175 @@
+//! The first tokens of a row's rank, sorted: all that most decisions ever look at.
+
+use crate::element::Element;
+use crate::kernels::{
+    BLOCK, Between, Candidate, ONE, collect_between, mass, total_mass, weights_into,
+};
+use crate::rank::{Bracket, Need, Prefix, Ranked, Seek};
+use crate::row::{Row, float_of, order_of};
+
+/// Reused memory of [`Head`].
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    tokens: Vec<Candidate>,
+    logits: Vec<f32>,
+    weights: Vec<f32>,
+    /// Cumulative masses.
+    sums: Vec<u64>,
+}
+
+impl Memory {
+    /// The `n` best unmasked tokens of a row, by rank, whether they have mass or not.
+    pub fn best<E: Element>(&mut self, row: &Row<'_, E>, n: usize) -> &[Candidate] {
+        let low = logit_of_rank(row.blocks, row.scale.max(), n);
+        self.tokens.clear();
+        if n > 0 {
+            collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
+        }
+        if n < self.tokens.len() {
+            self.tokens.select_nth_unstable(n);
+            self.tokens.truncate(n);
+        }
+        self.tokens.sort_unstable();
+        &self.tokens
+    }
+}
+
+/// How far down the rank to look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reach {
+    /// At least this many tokens, or all.
+    Tokens(usize),
+    /// Every token with at least this logit.
+    Logit(f32),
+}
+
+/// The first tokens of the rank, and bounds on the rest.
+pub(crate) struct Head<'a> {
+    tokens: &'a [Candidate],
+    weights: &'a [f32],
+    sums: &'a [u64],
+    /// No token outside weighs more than this.
+    outside: f32,
+    /// Whether no token outside has mass.
+    complete: bool,
+    total: Bracket,
+}
+
+/// The largest logit that at least `want` tokens reach, as far as block maxima can tell; where there are not that many
+/// blocks, the lowest finite number.
+fn logit_of_rank(blocks: &[f32], max: f32, want: usize) -> f32 {
+    if want > blocks.len() {
+        return f32::MIN;
+    }
+    // Bisect over the floats in their order, until the count is near enough from above.
+    let count = |logit: f32| blocks.iter().map(|&b| u32::from(b >= logit)).sum::<u32>() as usize;
+    let (mut low, mut high) = (order_of(f32::MIN), order_of(max));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let found = count(float_of(middle));
+        if found < want {
+            high = middle - 1;
+        } else {
+            low = middle;
+            if found <= want + want / 4 {
+                break;
+            }
+        }
+    }
+    float_of(low)
+}
+
+impl<'a> Head<'a> {
+    /// Collects the head of a row. With `total` unknown it is bounded by what the block maxima say.
+    pub fn new<E: Element>(
+        row: &Row<'_, E>,
+        reach: Reach,
+        total: Option<u64>,
+        memory: &'a mut Memory,
+    ) -> Self {
+        let low = match reach {
+            Reach::Tokens(want) => logit_of_rank(row.blocks, row.scale.max(), want),
+            Reach::Logit(logit) => logit.max(f32::MIN),
+        };
+        let Memory { tokens, logits, weights, sums } = memory;
+        tokens.clear();
+        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
+        tokens.sort_unstable();
+        logits.clear();
+        logits.extend(tokens.iter().map(|t| t.logit()));
+        weights.resize(logits.len(), 0.0);
+        weights_into(row.level, logits, row.scale, weights);
+        let with_mass = weights.partition_point(|&w| mass(w) != 0);
+        let (tokens, weights) = (&tokens[..with_mass], &weights[..with_mass]);
+        let mut sum = 0;
+        sums.clear();
+        sums.extend(weights.iter().map(|&w| {
+            sum += mass(w);
+            sum
+        }));
+
+        let outside = row.scale.weight(low);
+        let complete = low == f32::MIN || mass(outside) == 0;
+        let total = match total {
+            _ if complete => Bracket::exact(sum),
+            Some(total) => Bracket::exact(total),
+            None => bounds(row, low, sum, logits),
+        };
+        Self { tokens, weights, sums, outside, complete, total }
+    }
+}
+
+/// Bounds on a row's total mass: `head` is the mass of the tokens from `low` on. Every other token is in some block and
+/// is at most the block's maximum and below `low`; each block that doesn't reach `low` holds its maximum once.
+fn bounds<E: Element>(row: &Row<'_, E>, low: f32, head: u64, clamped: &mut Vec<f32>) -> Bracket {
+    clamped.clear();
+    clamped.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
+    let reaching = row.blocks.iter().filter(|&&top| top >= low).count() as u64;
+    let tops = total_mass(row.level, clamped, row.scale);
+    let most = row.data.len() as u64 * ONE;
+    Bracket {
+        low: head + (tops - reaching * row.scale.mass(low)),
+        high: most.min(head.saturating_add(tops.saturating_mul(BLOCK as u64))),
+    }
+}
+
+impl Ranked for Head<'_> {
+    fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
+        let n = self.tokens.len();
+        // How many tokens the prefix has, if it ends in here, and whether it is certain that it does.
+        let (count, certain) = match seek {
+            Seek::Mass(mass) => {
+                let before = self.sums.partition_point(|&sum| sum <= mass);
+                (before + 1, before < n)
+            }
+            Seek::Count(count) => (usize::try_from(count).unwrap_or(usize::MAX), count <= n as u64),
+            Seek::Weight(weight) => {
+                (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
+            }
+        };
+        if !certain && !self.complete {
+            return Err(Need::Depth);
+        }
+        let count = count.min(n);
+        let Some(last) = count.checked_sub(1) else {
+            return Err(Need::Depth);
+        };
+        Ok(Prefix { count: count as u64, mass: self.sums[last], bound: self.tokens[last] })
+    }
+
+    fn total(&self) -> Bracket {
+        self.total
+    }
+
+    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        let count = match prefix {
+            Some(prefix) => prefix.count as usize,
+            None if self.complete => self.tokens.len(),
+            None => return Err(Need::Depth),
+        };
+        out.clear();
+        out.extend_from_slice(&self.tokens[..count]);
+        out.sort_unstable_by_key(|t| t.id());
+        Ok(())
+    }
+}

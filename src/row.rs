@@ -1,0 +1,69 @@
+//! A checked row: its maximum, its block maxima and the scale that makes weights of its logits.
+
+use crate::element::Element;
+use crate::error::{Error, Number};
+use crate::kernels::{BLOCK, Candidate, Scale, first_equal, first_fault, scan};
+use crate::level::Level;
+
+/// A row that may be sampled from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a, E> {
+    pub data: &'a [E],
+    pub level: Level,
+    pub scale: Scale,
+    /// The maximum of each block of logits.
+    pub blocks: &'a [f32],
+    /// The first block that holds the maximum.
+    best_block: usize,
+}
+
+impl<'a, E: Element> Row<'a, E> {
+    /// Checks a row and a draw, in the contract's order, in one pass. The temperature has been checked.
+    pub fn new(
+        data: &'a [E],
+        temperature: f32,
+        u: f64,
+        level: Level,
+        blocks: &'a mut Vec<f32>,
+    ) -> Result<Self, Error> {
+        check_length(data.len())?;
+        blocks.resize(data.len().div_ceil(BLOCK), 0.0);
+        let found = scan(level, data, blocks);
+        if let Some(fault) = first_fault(if found.clean { &[] } else { data }) {
+            return Err(fault);
+        }
+        if found.max == f32::NEG_INFINITY {
+            return Err(Error::NoAllowedToken);
+        }
+        check_draw(u)?;
+        let scale = Scale::checked(found.max, temperature);
+        Ok(Self { data, level, scale, blocks, best_block: found.block })
+    }
+
+    /// The first of the largest logits.
+    pub fn best(&self) -> Candidate {
+        let id = first_equal(self.data, self.best_block, self.scale.max());
+        Candidate::new(id as u32, self.scale.max())
+    }
+}
+
+/// A row has 1 to `MAX_VOCAB` tokens.
+pub(crate) fn check_length(len: usize) -> Result<(), Error> {
+    if (1..=crate::MAX_VOCAB).contains(&len) { Ok(()) } else { Err(Error::RowLength { len }) }
+}
+
+/// A draw is in `[0, 1)`; NaN is not.
+pub(crate) fn check_draw(u: f64) -> Result<(), Error> {
+    if (0.0..1.0).contains(&u) { Ok(()) } else { Err(Error::Draw { u: Number(u) }) }
+}
+
+/// The place of a float in the order of all floats.
+pub(crate) fn order_of(value: f32) -> u32 {
+    let bits = value.to_bits();
+    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+}
+
+/// The float at a place in the order of all floats.
+pub(crate) fn float_of(order: u32) -> f32 {
+    f32::from_bits(if order >> 31 == 0 { !order } else { order & !(1 << 31) })
+}

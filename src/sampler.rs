@@ -1,0 +1,370 @@
+//! The samplers: a checked set of parameters that turns rows into tokens.
+
+use crate::element::Element;
+use crate::error::Error;
+use crate::filter::{Decision, Kept, Stages, Typical, TypicalMemory, decide};
+use crate::full::{self, Full};
+use crate::head::{self, Head, Reach};
+use crate::kernels::{Candidate, Moments, ONE, Scale, moments, total_mass};
+use crate::level::Level;
+use crate::params::SamplingParams;
+use crate::pick::{Alternative, Pick, Report};
+use crate::rank::Need;
+use crate::report;
+use crate::row::Row;
+
+/// Reused memory of a sampler: after a few rows nothing is allocated any more. One is enough for any number of samplers
+/// and vocabularies, used one after the other.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    blocks: Vec<f32>,
+    head: head::Memory,
+    full: full::Memory,
+    typical: TypicalMemory,
+    paths: Paths,
+}
+
+impl Scratch {
+    /// No memory yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Which paths decided so far.
+    #[doc(hidden)]
+    pub fn paths(&self) -> Paths {
+        self.paths
+    }
+
+    /// From now on only paths from this one on may decide, so that tests can reach each.
+    #[doc(hidden)]
+    pub fn start_at(&mut self, path: Path) {
+        self.paths.start = path;
+    }
+}
+
+/// How a decision was made. Each gives the same tokens; they differ in what they read.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Path {
+    /// From the head of the rank and bounds on the rest.
+    #[default]
+    Bounds,
+    /// From the head of the rank and the exact total mass.
+    Exact,
+    /// From the whole row's histogram.
+    Full,
+}
+
+/// Counts of decisions by path.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    start: Path,
+    /// Decisions by [`Path::Bounds`].
+    pub bounds: u64,
+    /// Decisions by [`Path::Exact`].
+    pub exact: u64,
+    /// Decisions by [`Path::Full`].
+    pub full: u64,
+}
+
+/// A checked [`SamplingParams`] and the level it runs on; picks tokens from rows. Stateless: the same row, parameters and
+/// draw give the same bits, everywhere.
+///
+/// ```
+/// use sortless::{Sampler, SamplingParams, Scratch};
+/// let sampler = Sampler::new(SamplingParams::new().with_temperature(0.8).with_top_p(0.9))?;
+/// let mut scratch = Scratch::new();
+/// let pick = sampler.sample(&[1.0f32, 3.0, 2.0, f32::NEG_INFINITY], 0.25, &mut scratch)?;
+/// assert_eq!((pick.token, pick.kept), (1, Some(2)));
+/// # Ok::<(), sortless::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    params: SamplingParams,
+    level: Level,
+}
+
+impl Sampler {
+    /// Checks the parameters; runs on the best level.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`], for the first that is outside its range.
+    pub fn new(params: SamplingParams) -> Result<Self, Error> {
+        params.check()?;
+        Ok(Self { params, level: Level::best() })
+    }
+
+    /// The first of the largest logits, whatever the draw.
+    ///
+    /// ```
+    /// # use sortless::{Sampler, Scratch};
+    /// assert_eq!(Sampler::greedy().sample(&[0.0f32, 1.0, 1.0], 0.5, &mut Scratch::new())?.token, 1);
+    /// # Ok::<(), sortless::Error>(())
+    /// ```
+    pub fn greedy() -> Self {
+        Self { params: SamplingParams::new().with_temperature(0.0), level: Level::best() }
+    }
+
+    /// A draw from the whole distribution at a temperature, a normal positive f32 or 0 for greedy.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn temperature(temperature: f32) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_temperature(temperature))
+    }
+
+    /// A draw from the `k` best tokens at temperature 1. `k` is at least 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn top_k(k: u32) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_top_k(k))
+    }
+
+    /// A draw from the nucleus at temperature 1: the shortest ranked prefix with at least the share `p`, in (0, 1], of
+    /// the mass.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn top_p(p: f64) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_top_p(p))
+    }
+
+    /// A draw from the tokens with at least the share `p`, in [0, 1], of the best token's weight, at temperature 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn min_p(p: f64) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_min_p(p))
+    }
+
+    /// A draw from the tokens with at least the share `epsilon`, in [0, 1), of the mass, and the best, at temperature 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn epsilon(epsilon: f64) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_epsilon(epsilon))
+    }
+
+    /// A draw from the locally typical set of mass `p`, in (0, 1], at temperature 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] outside that range.
+    pub fn typical(p: f64) -> Result<Self, Error> {
+        Self::new(SamplingParams::new().with_typical_p(p))
+    }
+
+    /// The same on another level: for tests and benchmarks, since every level gives the same bits.
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &SamplingParams {
+        &self.params
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Picks a token from a row of 1 to [`MAX_VOCAB`](crate::MAX_VOCAB) logits with the draw `u` in `[0, 1)`.
+    ///
+    /// # Errors
+    /// [`Error::RowLength`], [`Error::NotFinite`], [`Error::NoAllowedToken`], [`Error::Draw`], in this order.
+    pub fn sample<E: Element>(
+        &self,
+        row: &[E],
+        u: f64,
+        scratch: &mut Scratch,
+    ) -> Result<Pick, Error> {
+        let Scratch { blocks, head, full, typical, paths } = scratch;
+        let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
+        let decision = self.decide(&row, u, None, head, full, typical, paths);
+        Ok(Pick { token: decision.token.id(), kept: decision.kept.map(|k| k.count as u32) })
+    }
+
+    /// Picks a token as [`sample`](Self::sample) does and reports everything about it and the `alternatives` best tokens
+    /// into `report`, which an error leaves as it was.
+    ///
+    /// Needs the exact total of the row, so a light pick is faster.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    ///
+    /// ```
+    /// use sortless::{Report, Sampler, Scratch};
+    /// let mut report = Report::default();
+    /// Sampler::top_k(2)?.report(&[2.0f32, 2.0, 1.0, 2.0], 0.75, 1, &mut Scratch::new(), &mut report)?;
+    /// assert_eq!((report.chosen.token, report.kept, report.chosen.conditional), (1, 2, 0.5));
+    /// // The best one, then the drawn one.
+    /// assert_eq!(report.alternatives.iter().map(|a| a.token).collect::<Vec<_>>(), [0, 1]);
+    /// # Ok::<(), sortless::Error>(())
+    /// ```
+    pub fn report<E: Element>(
+        &self,
+        row: &[E],
+        u: f64,
+        alternatives: usize,
+        scratch: &mut Scratch,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let Scratch { blocks, head, full, typical, paths } = scratch;
+        let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
+        let moments = moments(row.level, row.data, row.scale);
+        let decision = self.decide(&row, u, Some(moments.mass), head, full, typical, paths);
+        let numbers = Numbers { scale: row.scale, moments, decision };
+        let (kept, kept_mass) = numbers.kept();
+        report.kept = kept as u32;
+        report.retained = report::share(kept_mass, moments.mass);
+        report.entropy = report::entropy(moments.mean(), numbers.log_total());
+        report.chosen = numbers.of(decision.token);
+        let best = head.best(&row, alternatives);
+        report.alternatives.clear();
+        report.alternatives.extend(best.iter().map(|&t| numbers.of(t)));
+        if !best.contains(&decision.token) {
+            report.alternatives.push(report.chosen);
+        }
+        Ok(())
+    }
+
+    /// Greedy reports at temperature 1.
+    fn row_temperature(&self) -> f32 {
+        if self.params.is_greedy() { 1.0 } else { self.params.temperature }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn decide<E: Element>(
+        &self,
+        row: &Row<'_, E>,
+        u: f64,
+        mut total: Option<u64>,
+        head: &mut head::Memory,
+        full: &mut full::Memory,
+        typical: &mut TypicalMemory,
+        paths: &mut Paths,
+    ) -> Decision {
+        if self.params.is_greedy() {
+            return Decision::single(row.best());
+        }
+        let stages = Stages::new(&self.params, row.data.len());
+        let mut typical = Typical { level: row.level, scale: row.scale, memory: typical };
+        if paths.start == Path::Exact {
+            total = total.or_else(|| Some(total_mass(row.level, row.data, row.scale)));
+        }
+        let mut reaches = Reaches::new(&stages, row);
+        let mut reach = reaches.next().filter(|_| paths.start < Path::Full);
+        while let Some(at) = reach {
+            let mut ranked = Head::new(row, at, total, head);
+            match decide(&stages, u, &mut ranked, &mut typical) {
+                Ok(decision) => {
+                    *(if total.is_some() { &mut paths.exact } else { &mut paths.bounds }) += 1;
+                    return decision;
+                }
+                Err(Need::Total) => total = Some(total_mass(row.level, row.data, row.scale)),
+                Err(Need::Depth) => reach = reaches.next(),
+            }
+        }
+        paths.full += 1;
+        let mut ranked = Full::new(row, full);
+        // The whole rank needs nothing more: a checked row has a token with mass.
+        decide(&stages, u, &mut ranked, &mut typical).unwrap_or(Decision::single(row.best()))
+    }
+}
+
+impl Decision {
+    /// Greedy's: one token, which weighs 1.
+    fn single(token: Candidate) -> Self {
+        let kept = Kept { count: 1, mass: ONE, bound: token, least: 1, typical: None };
+        Self { token, kept: Some(kept) }
+    }
+}
+
+/// How far down the rank to look, in turn, before the whole row is looked at.
+struct Reaches {
+    first: Option<Reach>,
+    second: Option<Reach>,
+}
+
+/// Tokens to look at first: most decisions on real rows end within them.
+const FEW: usize = 64;
+/// Tokens to look at next.
+const MORE: usize = 512;
+/// Rows up to this length are looked at whole, sorted.
+const SHORT: usize = 1024;
+
+impl Reaches {
+    fn new<E: Element>(stages: &Stages, row: &Row<'_, E>) -> Self {
+        let blocks = row.blocks.len();
+        let tokens = |n: usize| {
+            if n <= blocks { Some(Reach::Tokens(n)) } else { None }
+        };
+        if row.data.len() <= SHORT {
+            return Self { first: Some(Reach::Logit(f32::MIN)), second: None };
+        }
+        let (first, second) = if let Some(k) = stages.top_k {
+            (tokens(k as usize), None)
+        } else if stages.top_p.is_some() {
+            (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
+        } else if let Some(p) = stages.min_p {
+            (min_p_reach(row, p), None)
+        } else if stages.typical_p.is_some() {
+            (None, None)
+        } else {
+            (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
+        };
+        Self { first, second }
+    }
+}
+
+impl Iterator for Reaches {
+    type Item = Reach;
+
+    fn next(&mut self) -> Option<Reach> {
+        self.first.take().or_else(|| self.second.take())
+    }
+}
+
+/// Min-p's cut is one of logits; with a margin, since its survivors are decided exactly. `None` if they may be too many
+/// to sort.
+fn min_p_reach<E: Element>(row: &Row<'_, E>, p: f64) -> Option<Reach> {
+    let x = libm::log(p) * (1.0 + 1e-5) - 1e-5;
+    let logit = (f64::from(row.scale.max()) + f64::from(row.scale.temperature()) * x) as f32;
+    let logit = logit - logit.abs() * 1e-6;
+    let reaching = row.blocks.iter().filter(|&&top| top >= logit).count();
+    (reaching <= MORE.min(row.blocks.len() / 4 + FEW)).then_some(Reach::Logit(logit))
+}
+
+/// What reported numbers are made of.
+struct Numbers {
+    scale: Scale,
+    moments: Moments,
+    decision: Decision,
+}
+
+impl Numbers {
+    fn log_total(&self) -> f64 {
+        report::log_total(self.moments.mass)
+    }
+
+    /// Number and mass of the kept tokens.
+    fn kept(&self) -> (u64, u64) {
+        self.decision.kept.map_or((self.moments.count, self.moments.mass), |k| (k.count, k.mass))
+    }
+
+    fn of(&self, token: Candidate) -> Alternative {
+        let x = f64::from(self.scale.argument(token.logit()));
+        let mass = self.scale.mass(token.logit());
+        let kept = self.decision.kept.is_none_or(|k| k.contains(token, self.scale));
+        Alternative {
+            token: token.id(),
+            probability: report::share(mass, self.moments.mass),
+            conditional: if kept { report::share(mass, self.kept().1) } else { 0.0 },
+            surprise: report::surprise(x, self.log_total()),
+            logprob: report::logprob(x, self.log_total()),
+        }
+    }
+}
