@@ -25,7 +25,7 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
-pub(crate) use cheap::cheap_sum;
+pub(crate) use cheap::{cheap_bounds, cheap_sum};
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
 pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
