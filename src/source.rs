@@ -8,7 +8,7 @@ use crate::kernels::{Candidate, moments, total_mass};
 use crate::level::Level;
 use crate::measure::{Facts, Measure};
 use crate::prepared::PreparedRow;
-use crate::rank::{Need, Ranked, Seek};
+use crate::rank::{Bracket, Need, Ranked, Seek};
 use crate::row::Row;
 use crate::sampler::Scratch;
 use crate::weights::Weights;
@@ -135,7 +135,7 @@ impl<E: Element> Logits<'_, E> {
         first: Seek,
         mut f: impl FnMut(&mut dyn Ranked) -> Result<T, Need>,
     ) -> Result<T, Need> {
-        let total = Some(self.facts.total);
+        let total = Some(Bracket::exact(self.facts.total));
         let short = self.row.data.len() <= SHORT;
         let reach = if short { Some(Reach::Logit(f32::MIN)) } else { self.reach(first) };
         let more = Reach::Tokens(LONGEST.min(self.row.blocks.len()));

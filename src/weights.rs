@@ -27,8 +27,8 @@ pub(crate) struct Weights<'a> {
 /// The largest weight of a row, after all checks.
 pub(crate) fn check(values: &[f32]) -> Result<f32, Error> {
     check_length(values.len())?;
-    // Not `v < 0 || ...`: NaN must not slip through.
-    if let Some(index) = values.iter().position(|&v| !(0.0 <= v && v < f32::INFINITY)) {
+    // The valid range is what is tested, so that NaN can't slip through.
+    if let Some(index) = values.iter().position(|&v| !(0.0..f32::INFINITY).contains(&v)) {
         let value = values[index];
         return Err(match value {
             _ if value.is_nan() => Error::NotFinite { index, value: NotFinite::NaN },

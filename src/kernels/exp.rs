@@ -1,7 +1,7 @@
 //! Weights and their exact total mass.
 
-use super::padded;
-use super::weight::{Exp, ROUND, Scale, arguments, pinned};
+use super::for_batches;
+use super::weight::{BATCH, ROUND, Scale, Weigher, pinned, vectors};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -38,10 +38,7 @@ impl<S: Simd> Halves<S> {
     }
 }
 
-/// Vectors until the lanes spill: `1023 * 2^22 < 2^32`, and 512 times `2^20` fits an i32.
-const SPILL: usize = 512;
-
-/// Sums of masses in 32-bit lanes.
+/// Sums of the masses of a batch, at most 128 vectors, in 32-bit lanes: `128 * 2^22 < 2^32`.
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
     hi: S::u32s,
@@ -77,77 +74,40 @@ struct Pass<'a, E, const STORE: bool> {
     out: &'a mut [f32],
 }
 
-/// What a group's weights and masses are computed with.
-#[derive(Clone, Copy)]
-struct Constants<S: Simd> {
-    max: S::f32s,
-    temperature: S::f32s,
-    exp: Exp<S>,
-    hi: S::f32s,
-    halves: Halves<S>,
-}
-
-/// Adds a group's masses to the lanes; gives its weights.
-#[inline(always)]
-fn group<E: Element, S: Simd, const STORE: bool>(
-    s: S,
-    group: &[E; LANES],
-    c: &Constants<S>,
-    sums: &mut Sums<S>,
-) -> [f32; LANES] {
-    let logits = E::widen(group);
-    let mut stored = [0.0; LANES];
-    let lanes = S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(&mut stored).0);
-    for (&logit, stored) in lanes {
-        let x = arguments(s, logit, c.max, c.temperature);
-        let t = if STORE {
-            *stored = c.exp.weights(s, x);
-            s.mul_f32s(*stored, c.hi)
-        } else {
-            c.exp.massive_weights(s, x)
-        };
-        let (hi, lo) = c.halves.of(s, t);
-        sums.hi = s.add_u32s(sums.hi, hi);
-        sums.lo = s.add_u32s(sums.lo, lo);
-    }
-    stored
-}
-
 impl<E: Element, const STORE: bool> WithSimd for Pass<'_, E, STORE> {
     type Output = u64;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> u64 {
-        let c = Constants {
-            max: s.splat_f32s(self.scale.max()),
-            temperature: s.splat_f32s(self.scale.temperature()),
-            exp: Exp::new(s, if STORE { 0 } else { HI_BITS }),
-            hi: pinned(s, HI),
-            halves: Halves::new(s),
-        };
-        let vectors = LANES / S::F32_LANES;
+        let weigher = Weigher::new(s, self.scale, if STORE { 0 } else { HI_BITS });
+        let (halves, hi) = (Halves::new(s), pinned(s, HI));
+        let mut outs = self.out.chunks_mut(BATCH * LANES);
+        let mut x = [[0.0; LANES]; BATCH];
         let mut total = 0;
-        let (groups, tail) = self.row.as_chunks::<LANES>();
-        let (outs, out_tail) = self.out.as_chunks_mut::<LANES>();
-        let mut outs = outs.iter_mut();
-        for part in groups.chunks(SPILL / vectors) {
-            let mut sums = Sums::new(s);
-            for g in part {
-                let stored = group::<E, S, STORE>(s, g, &c, &mut sums);
-                if STORE && let Some(out) = outs.next() {
-                    *out = stored;
+        for_batches(
+            self.row,
+            #[inline(always)]
+            |groups| {
+                weigher.arguments(s, groups, &mut x);
+                let x = &mut x[..groups.len()];
+                if STORE {
+                    weigher.weights(s, x);
+                    if let Some(out) = outs.next() {
+                        out.copy_from_slice(&x.as_flattened()[..out.len()]);
+                    }
+                } else {
+                    weigher.massive_weights(s, x);
                 }
-            }
-            total += sums.total(part.len() * vectors);
-        }
-        if !tail.is_empty() {
-            let mut sums = Sums::new(s);
-            let stored = group::<E, S, STORE>(s, &padded(tail), &c, &mut sums);
-            total += sums.total(vectors);
-            for (out, weight) in out_tail.iter_mut().zip(stored) {
-                *out = weight;
-            }
-        }
+                let mut sums = Sums::new(s);
+                for &t in vectors::<S>(x) {
+                    let t = if STORE { s.mul_f32s(t, hi) } else { t };
+                    let (hi, lo) = halves.of(s, t);
+                    sums.hi = s.add_u32s(sums.hi, hi);
+                    sums.lo = s.add_u32s(sums.lo, lo);
+                }
+                total += sums.total(vectors::<S>(x).len());
+            },
+        );
         total
     }
 }

@@ -1,11 +1,12 @@
 //! Count and exact mass of a row's tokens per bucket of weights: an exponent and some bits of the mantissa.
 
 use super::exp::{HI, HI_BITS, Halves, LO_BITS, LO_ROUND, check_row};
-use super::for_groups;
-use super::weight::{Exp, ROUND, Scale, arguments, pinned};
+use super::for_batches;
+use super::weight::{BATCH, ROUND, Scale, Weigher, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
+use core::hint::black_box;
 use pulp::{Simd, WithSimd};
 
 /// A weight of 2^-44 or less has no mass, so 44 powers of two matter.
@@ -60,46 +61,50 @@ impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> With
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let max = s.splat_f32s(self.scale.max());
-        let temperature = s.splat_f32s(self.scale.temperature());
-        let (exp, halves) = (Exp::new(s, HI_BITS), Halves::new(s));
+        let weigher = Weigher::new(s, self.scale, HI_BITS);
+        let halves = Halves::new(s);
         let no_mass = pinned(s, LEAST * HI);
-        let (first, last) = (
-            s.splat_u32s(first(FINE) + SCALED),
-            s.splat_u32s(const { if MASSES > COUNTS { MASSES } else { COUNTS } } as u32 - 1),
-        );
+        let last = const { if MASSES > COUNTS { MASSES } else { COUNTS } } as u32 - 1;
+        let (first, last) = (s.splat_u32s(first(FINE) + SCALED), s.splat_u32s(last));
         let (round, lo_round) = (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits()));
         let Self { masses, counts, .. } = self;
-        for_groups(
+        let mut x = [[0.0; LANES]; BATCH];
+        for_batches(
             self.row,
             #[inline(always)]
-            |group| {
-                let logits = E::widen(group);
-                let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
-                let mut buckets = [0u32; LANES];
-                let parts =
-                    S::as_mut_simd_u32s(&mut hi).0.iter_mut().zip(S::as_mut_simd_u32s(&mut lo).0);
-                let out = parts.zip(S::as_mut_simd_u32s(&mut buckets).0);
-                for (&logit, ((hi, lo), bucket)) in S::as_simd_f32s(&logits).0.iter().zip(out) {
-                    let t = exp.massive_weights(s, arguments(s, logit, max, temperature));
-                    let (h, l) = halves.of(s, t);
-                    (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
-                    let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
-                    let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
-                    *bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
-                }
-                let mut mass = [0u64; LANES];
-                for i in 0..LANES {
-                    mass[i] =
-                        (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(i64::from(lo[i] as i32));
-                }
-                for i in 0..LANES {
-                    // Always inside; the remainder only shows it.
-                    if MASSES != 0 {
-                        masses[buckets[i] as usize % MASSES][i % COPIES] += mass[i];
+            |groups| {
+                weigher.arguments(s, groups, &mut x);
+                let x = &mut x[..groups.len()];
+                weigher.massive_weights(s, x);
+                for x in x {
+                    let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
+                    let mut places = [0u32; LANES];
+                    let parts = S::as_mut_simd_u32s(&mut hi).0.iter_mut();
+                    let parts = parts.zip(S::as_mut_simd_u32s(&mut lo).0);
+                    let out = parts.zip(S::as_mut_simd_u32s(&mut places).0);
+                    for (&t, ((hi, lo), place)) in S::as_simd_f32s(x).0.iter().zip(out) {
+                        let (h, l) = halves.of(s, t);
+                        (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
+                        let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
+                        let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
+                        let bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                        *place = s.wrapping_dyn_shl_u32s(bucket, s.splat_u32s(COPIES.ilog2()));
                     }
-                    if COUNTS != 0 {
-                        counts[buckets[i] as usize % COUNTS][i % COPIES] += 1;
+                    // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
+                    let (hi, lo, places) = black_box((&hi, &lo, &places));
+                    for i in 0..LANES {
+                        // Always inside; the remainder only shows it.
+                        let place = places[i] as usize;
+                        if MASSES != 0 {
+                            let low = i64::from(lo[i] as i32);
+                            let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
+                            masses.as_flattened_mut()[place % (MASSES * COPIES) | (i % COPIES)] +=
+                                mass;
+                        }
+                        if COUNTS != 0 {
+                            counts.as_flattened_mut()[place % (COUNTS * COPIES) | (i % COPIES)] +=
+                                1;
+                        }
                     }
                 }
             },

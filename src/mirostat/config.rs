@@ -110,7 +110,7 @@ impl Config {
         let positive = |v: f64| 0.0 < v && v < f64::INFINITY;
         check("tau", self.tau, positive, "positive and finite")?;
         check("eta", self.eta, positive, "positive and finite")?;
-        let mu_range = |v: f64| 0.0 <= v && v < f64::INFINITY;
+        let mu_range = |v: f64| (0.0..f64::INFINITY).contains(&v);
         check("initial_mu", self.initial_mu, mu_range, "at least 0 and finite")?;
         check("m", self.m as f64, |m| m >= 2.0, "at least 2")?;
         check_temperature(self.temperature)?;

@@ -19,7 +19,7 @@ pub fn repetition_penalty(
     tally: &mut Tally,
 ) -> Result<(), Error> {
     check_length(row.len())?;
-    if !(1.0 <= penalty && penalty < f32::INFINITY) {
+    if !(1.0..f32::INFINITY).contains(&penalty) {
         return Err(parameter("repetition penalty", penalty, "at least 1 and finite"));
     }
     penalize(
