@@ -30,6 +30,8 @@ pub(crate) enum Seek {
     Count(u64),
     /// All tokens with at least this weight, and mass. At most 1, so that the best token is among them.
     Weight(f32),
+    /// All tokens with at least this logit (at most the maximum), and mass.
+    Logit(f32),
 }
 
 /// Why a decision could not be made with what is known.
@@ -64,6 +66,32 @@ pub(crate) trait Ranked {
 
     /// The tokens of a prefix (all, if `None`) into `out`, in no particular order.
     fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need>;
+
+    /// The tokens of a prefix into `out`, by rank.
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        self.tokens(Some(prefix), out)?;
+        out.sort_unstable();
+        Ok(())
+    }
+}
+
+/// So that the filters, which are generic, also take a `&mut dyn Ranked`.
+impl<R: Ranked + ?Sized> Ranked for &mut R {
+    fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
+        (**self).seek(seek)
+    }
+
+    fn total(&self) -> Bracket {
+        (**self).total()
+    }
+
+    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        (**self).tokens(prefix, out)
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        (**self).ranked(prefix, out)
+    }
 }
 
 /// The tokens still alive between two filters.
