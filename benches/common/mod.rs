@@ -6,6 +6,7 @@
 pub mod cases;
 pub mod measure;
 pub mod rows;
+pub mod suite;
 
 use sortless::Level;
 
