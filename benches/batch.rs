@@ -3,14 +3,16 @@
 //! Before each call, outside of the timed span, the rows are copied into one matrix.
 
 mod common;
+#[path = "common/suite.rs"]
+mod suite;
 
 use common::cases::{cases, draw};
-use common::suite::{Named, VOCABS, criterion, rows_of, usual_shape};
 use criterion::{BenchmarkId, Criterion};
 use half::{bf16, f16};
 use sortless::{Batch, Error, Pick, Rows, Sampler, reference};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use suite::{Named, VOCABS, criterion, rows_of, usual_shape};
 
 const SIZES: [usize; 3] = [1, 8, 64];
 const NAMES: [&str; 3] = ["greedy", "top-k 50", "top-p 0.9 at T 0.7"];

@@ -3,14 +3,16 @@
 //! `cargo bench --bench kernels -- exp_mass/llm/151936` runs those whose name contains that.
 
 mod common;
+#[path = "common/suite.rs"]
+mod suite;
 
-use common::suite::{Named, VOCABS, both, criterion, usual_shape};
 use criterion::Criterion;
 use half::{bf16, f16};
 use sortless::kernels::{
     Scale, argmax_first, collect, exp_mass, exp_weights, exponent_histogram, max,
 };
 use sortless::{floors, reference};
+use suite::{Named, VOCABS, both, criterion, usual_shape};
 
 const TEMPERATURE: f32 = 0.7;
 

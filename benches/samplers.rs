@@ -3,12 +3,14 @@
 //! `cargo bench --bench samplers -- 'top-p 0.9.*/llm/151936/f32/hot'` runs those that match.
 
 mod common;
+#[path = "common/suite.rs"]
+mod suite;
 
 use common::cases::{Runner, cases, draw};
 use common::rows::{REAL_VOCAB, SHAPES};
-use common::suite::{Named, VOCABS, both, criterion, usual_shape};
 use criterion::Criterion;
 use half::{bf16, f16};
+use suite::{Named, VOCABS, both, criterion, usual_shape};
 
 /// Where the shapes that are not ordinary are run.
 const SHAPES_VOCAB: usize = 151_936;

@@ -6,7 +6,6 @@
 pub mod cases;
 pub mod measure;
 pub mod rows;
-pub mod suite;
 
 use sortless::Level;
 

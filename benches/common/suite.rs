@@ -1,7 +1,7 @@
-//! The criterion side: short runs, rows made once, and both protocols.
+//! The criterion side: short runs, rows made once, and both protocols. It needs `common` beside it.
 
-use super::measure::{Feed, Make, make, timed};
-use super::rows::{REAL_VOCAB, ROWS, rows};
+use crate::common::measure::{Feed, Make, make, timed};
+use crate::common::rows::{REAL_VOCAB, ROWS, rows};
 use criterion::{BenchmarkId, Criterion};
 use half::{bf16, f16};
 use std::cell::RefCell;
