@@ -1,5 +1,8 @@
 //! The criterion side: short runs, rows made once, and both protocols. It needs `common` beside it.
 
+// Not every benchmark has both protocols.
+#![allow(dead_code)]
+
 use crate::common::measure::{Feed, Make, make, timed};
 use crate::common::rows::{REAL_VOCAB, ROWS, rows};
 use criterion::{BenchmarkId, Criterion};
