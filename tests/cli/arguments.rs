@@ -3,7 +3,7 @@
 use crate::files::{Folder, matrix, npy, real};
 use crate::run::{command, finish, sortless, sortless_reading};
 
-const COMMANDS: [&str; 6] = ["sample", "verify", "cost", "inspect", "completions", "man"];
+const COMMANDS: [&str; 7] = ["sample", "verify", "cost", "inspect", "json", "completions", "man"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
@@ -18,11 +18,14 @@ fn every_command_has_help_with_an_example() {
 
 #[test]
 fn the_version_tells_level_and_features() {
-    assert_eq!(sortless(&["-V"]).fine().out.trim(), concat!("sortless ", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        sortless(&["-V"]).fine().out.trim(),
+        concat!("sortless ", env!("CARGO_PKG_VERSION"))
+    );
     let long = sortless(&["--version"]).fine().out;
     let best = sortless::Level::best().name();
     assert!(long.contains(&format!("level: {best} (available: {best}")), "{long}");
-    assert!(long.contains("features: cli, rayon"), "{long}");
+    assert!(long.contains("features: cli, json, rayon"), "{long}");
     let mut scalar = command(&["--version"]);
     scalar.env("SORTLESS_LEVEL", "scalar");
     assert!(finish(scalar).out.contains("level: scalar"));

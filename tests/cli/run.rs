@@ -67,13 +67,17 @@ impl Ran {
     pub fn unusable(self, words: &str) -> Self {
         assert_eq!(self.code, 2, "{self:?}");
         assert_eq!(self.err.lines().count(), 1, "{self:?}");
-        assert!(self.err.starts_with("sortless: ") && self.err.contains(words), "{words}: {self:?}");
+        assert!(
+            self.err.starts_with("sortless: ") && self.err.contains(words),
+            "{words}: {self:?}"
+        );
         self
     }
 
     /// A JSON value a line.
     pub fn json(&self) -> Vec<Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let parse =
+            |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         self.out.lines().map(parse).collect()
     }
 }

@@ -74,8 +74,16 @@ fn the_schema_of_a_line() {
     let ran = sortless(&["sample", &path, "--json", "--logprobs", "2", "--top-k", "2"]).fine();
     for line in ran.out.lines() {
         let names = [
-            "row", "token", "kept", "probability", "conditional", "surprise_bits", "logprob",
-            "mu_before", "mu_after", "alternatives",
+            "row",
+            "token",
+            "kept",
+            "probability",
+            "conditional",
+            "surprise_bits",
+            "logprob",
+            "mu_before",
+            "mu_after",
+            "alternatives",
         ];
         // The alternatives' own keys come later in the line.
         assert_eq!(keys(line), names);
@@ -187,9 +195,7 @@ fn an_f64_that_overflows_is_its_rows_error_and_no_mask() {
     let path = folder.file("rows.npy", &matrix_f64(&rows));
     let ran = sortless(&["sample", &path, "--temperature", "0", "--json"]).bad();
     let lines = ran.json();
-    let overflow = |index: u32, value: f64| {
-        serde_json::json!({"kind": "overflow", "index": index, "value": value})
-    };
+    let overflow = |index: u32, value: f64| serde_json::json!({"kind": "overflow", "index": index, "value": value});
     assert_eq!(lines[0]["token"], 1);
     assert_eq!(lines[1]["error"], overflow(1, -1e39));
     assert_eq!(lines[2]["error"], overflow(1, 1e300));
@@ -281,4 +287,86 @@ fn the_table_is_for_people() {
     assert!(out.starts_with("   row    token     kept  probability"), "{out}");
     assert_eq!(out.lines().filter(|line| line.contains("best: ")).count(), 5);
     assert_eq!(out.lines().count(), 11);
+}
+
+#[test]
+fn mirostat_steps_are_the_sessions() {
+    use sortless::mirostat::{Config, Session, Version};
+    let (path, rows) = (real("whisper_f32.npy"), real_rows());
+    for (name, version) in [("v1", Version::V1), ("v2", Version::V2)] {
+        let config = Config::new(1.5).unwrap().with_temperature(0.9).unwrap();
+        let config = config.with_eta(0.2).unwrap().with_m(50).unwrap();
+        let fresh = Session::new(config, version);
+        for sessions in ["one", "per-row"] {
+            let args = "--tau 1.5 --temperature 0.9 --eta 0.2 --m 50 --seed 3 --json --logprobs 2";
+            let mut list = vec!["sample", &path, "--mirostat", name, "--sessions", sessions];
+            list.extend(args.split(' '));
+            let lines = sortless(&list).fine().json();
+            let (mut session, mut draws) = (fresh.fork(), Draws::new(3, 0));
+            for (row, line) in rows.iter().zip(&lines) {
+                if sessions == "per-row" {
+                    session = fresh.fork();
+                }
+                let step = session.sample(row, draws.next_draw(), &mut Scratch::new()).unwrap();
+                assert_eq!(
+                    (&line["token"], &line["kept"]),
+                    (&step.token.into(), &step.kept.into())
+                );
+                for (key, value) in [
+                    ("probability", step.probability),
+                    ("surprise_bits", step.surprise),
+                    ("mu_before", step.mu_before),
+                    ("mu_after", step.mu_after),
+                ] {
+                    assert_eq!(line[key].as_f64().unwrap().to_bits(), value.to_bits(), "{line}");
+                }
+                assert!(line["conditional"].as_f64().unwrap() >= step.probability);
+                let nats = line["surprise_bits"].as_f64().unwrap() * std::f64::consts::LN_2;
+                assert!((nats + line["logprob"].as_f64().unwrap()).abs() < 1e-12);
+                assert!((2..=3).contains(&line["alternatives"].as_array().unwrap().len()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_row_moves_no_session() {
+    let folder = Folder::new();
+    let good = vec![2.0, 1.0, 0.0];
+    let path = folder.file("x.npy", &matrix(&[good.clone(), vec![f32::NAN; 3], good]));
+    let lines = sortless(&["sample", &path, "--mirostat", "v2", "--json"]).bad().json();
+    assert_eq!(lines[1]["error"]["kind"], "not_finite");
+    assert_eq!(lines[0]["mu_after"], lines[2]["mu_before"]);
+    let table = sortless(&["sample", &path, "--mirostat", "v1", "--tau", "1"]).bad().out;
+    assert!(table.lines().next().unwrap().ends_with("mu before  mu after"), "{table}");
+}
+
+#[test]
+fn what_mirostat_does_not_go_with() {
+    let path = real("whisper_f32.npy");
+    for (options, words) in [
+        ("--mirostat v2 --temperature 0", "--temperature above 0"),
+        ("--mirostat v2 --top-p 0.9", "--top-p"),
+        ("--mirostat v1 --top-k 5", "--top-k"),
+        ("--mirostat v1 --min-p 0.1", "--min-p"),
+        ("--mirostat v1 --typical-p 0.9", "--typical-p"),
+        ("--mirostat v1 --epsilon 0.01", "--epsilon"),
+        ("--mirostat v3", "--mirostat"),
+        ("--mirostat v2 --tau 0", "tau must be"),
+        ("--mirostat v2 --tau nan", "tau must be"),
+        ("--mirostat v2 --eta -1", "eta must be"),
+        ("--mirostat v1 --m 1", "m must be at least 2"),
+        ("--mirostat v2 --temperature -1", "temperature must be"),
+        ("--mirostat v2 --sessions two", "--sessions"),
+        ("--tau 3", "--mirostat"),
+        ("--eta 0.1", "--mirostat"),
+        ("--m 5", "--mirostat"),
+        ("--sessions one", "--mirostat"),
+    ] {
+        for command in ["sample", "verify"] {
+            let mut args = vec![command, &path];
+            args.extend(options.split(' '));
+            sortless(&args).unusable(words);
+        }
+    }
 }

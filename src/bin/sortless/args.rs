@@ -36,7 +36,9 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     };
     let all = [
         ("cli", true),
+        ("json", cfg!(feature = "json")),
         ("rayon", cfg!(feature = "rayon")),
+        ("serde", cfg!(feature = "serde")),
         ("rand", cfg!(feature = "rand")),
         ("avx512", cfg!(feature = "avx512")),
     ];
@@ -55,6 +57,7 @@ pub enum Command {
     Verify(Verify),
     Cost(Cost),
     Inspect(Inspect),
+    Json(Json),
     /// Writes a completion script for a shell to standard output.
     #[command(
         after_help = "Example:\n  sortless completions bash > ~/.local/share/bash-completion/completions/sortless"
@@ -231,6 +234,22 @@ pub struct Inspect {
     pub level: LevelArg,
 }
 
+/// Answers Mirostat's JSON requests, one a line, on standard input and output.
+///
+/// A line is an object with one key, the name of the operation, and its request. The answer is a line, too: the response,
+/// or {"error":".."} with a text that names the field. The host keeps state_mu and state_steps and sends them with the next
+/// step. Exit code 1 at the end if a request was wrong.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  $ printf '%s\\n' '{\"init\":{\"version\":\"v2\",\"tau\":1.5}}' | sortless json
+  {\"state_mu\":3.0,\"state_steps\":0}
+
+Operations: init, step, one_shot, replay, batch, preview. A request has: version (\"v1\" or \"v2\") and tau; optional eta,
+initial_mu, m, temperature; logits or weights, where a masked logit is null or \"-inf\"; uniform; state_mu and state_steps.
+replay takes rows of logits or weights with uniform, batch takes rows of step requests, all or nothing.")]
+pub struct Json {}
+
 /// Rows, and which tokens of them count.
 #[derive(Debug, Args)]
 pub struct Rows {
@@ -276,6 +295,40 @@ pub struct Params {
     /// Keep tokens with at least this share of the mass, in [0, 1).
     #[arg(long, value_name = "EPSILON")]
     pub epsilon: Option<f64>,
+    /// Mirostat instead of filters: hold the surprise of the drawn tokens at a target.
+    #[arg(long, value_name = "VERSION", value_enum)]
+    #[arg(conflicts_with_all = ["top_k", "top_p", "min_p", "typical_p", "epsilon"])]
+    pub mirostat: Option<Mirostat>,
+    /// Mirostat's target surprise in bits, above 0 [default: 3].
+    #[arg(long, value_name = "BITS", requires = "mirostat")]
+    pub tau: Option<f64>,
+    /// Mirostat's learning rate, above 0 [default: 0.1].
+    #[arg(long, value_name = "RATE", requires = "mirostat")]
+    pub eta: Option<f64>,
+    /// How many of the best tokens Mirostat v1 fits its law to, at least 2 [default: 100].
+    #[arg(long, value_name = "N", requires = "mirostat")]
+    pub m: Option<usize>,
+    /// Whose steps the rows are: of one Mirostat session, in turn, or each the first of its own [default: one].
+    #[arg(long, value_name = "WHOSE", value_enum, requires = "mirostat")]
+    pub sessions: Option<Sessions>,
+}
+
+/// A version of Mirostat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mirostat {
+    /// By a Zipf law that is fitted to the best tokens.
+    V1,
+    /// By each token's own surprise.
+    V2,
+}
+
+/// Whose steps the rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sessions {
+    /// One session goes over all rows.
+    One,
+    /// Each row has a new session.
+    PerRow,
 }
 
 impl Params {
@@ -359,6 +412,8 @@ pub enum Sampler {
     MinP,
     Epsilon,
     Typical,
+    MirostatV1,
+    MirostatV2,
     SortTopP,
 }
 

@@ -6,6 +6,8 @@ mod docs;
 mod draws;
 mod failure;
 mod inspect;
+mod json;
+mod method;
 mod npy;
 mod output;
 mod plot;
@@ -42,6 +44,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Verify(args) => verify::run(args),
         Command::Cost(args) => cost::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Json(_) => json::run(),
         Command::Completions { shell } => docs::completions(*shell),
         Command::Man { out } => docs::man(out.as_deref()),
     }

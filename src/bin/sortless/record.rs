@@ -97,6 +97,10 @@ pub enum ErrorRecord {
     Draw {
         value: String,
     },
+    /// Mirostat's feedback would leave the finite numbers. As text, too.
+    Mu {
+        value: String,
+    },
     Other {
         message: String,
     },
@@ -113,6 +117,7 @@ impl From<&RowError> for ErrorRecord {
                 }
                 Error::NoAllowedToken => Self::NoAllowedToken,
                 Error::Draw { u } => Self::Draw { value: u.to_string() },
+                Error::Mu { mu } => Self::Mu { value: mu.to_string() },
                 other => Self::Other { message: other.to_string() },
             },
         }

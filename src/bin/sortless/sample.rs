@@ -3,24 +3,23 @@
 use crate::args::Sample;
 use crate::draws::Draws;
 use crate::failure::{Failure, Outcome};
+use crate::method::Method;
 use crate::npy::Decode;
 use crate::output::{Out, Progress, share};
 use crate::record::{Decision, ErrorRecord, Line};
 use crate::rows::{Row, RowError, RowFile, with_element};
-use crate::threads::{pool, with_scratch};
-use rayon::prelude::*;
-use sortless::{Report, Sampler};
+use crate::threads::pool;
 
 pub fn run(args: &Sample) -> Result<Outcome, Failure> {
-    let sampler = Sampler::new(args.params.stateless())?.with_level(args.run.level.level()?);
+    let method = Method::new(&args.params, args.run.level.level()?)?;
     let draws = Draws::open(&args.draws, Some(&args.rows.path))?;
     let file = RowFile::open(&args.rows.path, &args.rows.form)?;
-    with_element!(file.kind(), sample(args, &sampler, file, draws))
+    with_element!(file.kind(), sample(args, method, file, draws))
 }
 
 fn sample<E: Decode>(
     args: &Sample,
-    sampler: &Sampler,
+    mut method: Method,
     mut file: RowFile,
     mut draws: Draws,
 ) -> Result<Outcome, Failure> {
@@ -30,9 +29,7 @@ fn sample<E: Decode>(
     let mut chunk: Vec<Row<E>> = Vec::new();
     loop {
         let (n, read) = file.read_chunk(&mut chunk, &mut draws, 1);
-        let decisions: Vec<_> = pool.install(|| {
-            chunk[..n].par_iter().map(|row| decide(sampler, row, args.logprobs)).collect()
-        });
+        let decisions = pool.install(|| method.decide(&chunk[..n], args.logprobs));
         for (row, decision) in chunk.iter().zip(decisions) {
             printer.row(row.index, decision)?;
         }
@@ -46,17 +43,6 @@ fn sample<E: Decode>(
     }
 }
 
-fn decide<E: Decode>(
-    sampler: &Sampler,
-    row: &Row<E>,
-    logprobs: Option<usize>,
-) -> Result<Decision, RowError> {
-    let (logits, u) = (row.check()?, row.draws.first().copied().unwrap_or(f64::NAN));
-    let mut report = Report::default();
-    with_scratch(|scratch| sampler.report(logits, u, logprobs.unwrap_or(0), scratch, &mut report))?;
-    Ok(Decision::new(&report, logprobs.is_some()))
-}
-
 /// Writes rows as they come.
 struct Printer {
     out: Out,
@@ -68,7 +54,7 @@ struct Printer {
 
 impl Printer {
     fn new(args: &Sample) -> Self {
-        let mirostat = false;
+        let mirostat = args.params.mirostat.is_some();
         Self { out: Out::new(), json: args.run.json, mirostat, started: false, bad: false }
     }
 

@@ -2,10 +2,12 @@
 
 mod compare;
 mod random;
+mod steps;
 
 use crate::args::Verify;
 use crate::draws::Draws;
 use crate::failure::{Failure, Outcome};
+use crate::method::Method;
 use crate::npy::Decode;
 use crate::output::{Out, Progress, grouped};
 use crate::record::ErrorRecord;
@@ -14,7 +16,8 @@ use crate::threads::pool;
 use compare::{Difference, Tally, Task};
 use rayon::prelude::*;
 use serde::Serialize;
-use sortless::{Level, Sampler};
+use sortless::Level;
+use steps::Generations;
 
 pub fn run(args: &Verify) -> Result<Outcome, Failure> {
     let levels = match args.run.level.chosen()? {
@@ -25,16 +28,13 @@ pub fn run(args: &Verify) -> Result<Outcome, Failure> {
     let tally = if let Some(seconds) = args.random {
         random::run(args, &levels, seconds)?
     } else {
-        let task = Task {
-            sampler: Sampler::new(args.params.stateless())?,
-            levels: &levels,
-            alternatives: args.logprobs,
-        };
+        // The levels are the task's own business.
+        let method = Method::new(&args.params, Level::best())?;
         // One of the two is there, by the rules of the command line.
         let path = args.rows.as_deref().unwrap_or("-");
         let draws = Draws::open(&args.draws, Some(path))?;
         let file = RowFile::open(path, &args.form)?;
-        with_element!(file.kind(), verify(args, &task, file, draws))?
+        with_element!(file.kind(), verify(args, &method, &levels, file, draws))?
     };
     let summary = Summary::new(&tally, &levels, started.elapsed().as_secs_f64());
     let mut out = Out::new();
@@ -45,7 +45,8 @@ pub fn run(args: &Verify) -> Result<Outcome, Failure> {
 
 fn verify<E: Decode>(
     args: &Verify,
-    task: &Task<'_>,
+    method: &Method,
+    levels: &[Level],
     mut file: RowFile,
     mut draws: Draws,
 ) -> Result<Tally, Failure> {
@@ -53,13 +54,22 @@ fn verify<E: Decode>(
     let progress = Progress::new(file.rows(), "rows", true);
     let mut chunk: Vec<Row<E>> = Vec::new();
     let mut tally = Tally::default();
+    let mut work: Box<dyn FnMut(&[Row<E>]) -> Tally + Send> = match method {
+        &Method::Stateless(sampler) => {
+            let task = Task { sampler, levels, alternatives: args.logprobs };
+            Box::new(move |rows| {
+                let found: Vec<Tally> = rows.par_iter().map(|row| task.row(row)).collect();
+                found.into_iter().collect()
+            })
+        }
+        Method::Mirostat { session, sessions, .. } => {
+            let mut generations = Generations::new(session, *sessions, levels, args.count);
+            Box::new(move |rows| generations.rows(rows))
+        }
+    };
     loop {
         let (n, read) = file.read_chunk(&mut chunk, &mut draws, args.count);
-        let found: Vec<Tally> =
-            pool.install(|| chunk[..n].par_iter().map(|row| task.row(row)).collect());
-        for more in found {
-            tally.add(more);
-        }
+        tally.add(pool.install(|| work(&chunk[..n])));
         read?;
         if n == 0 {
             return Ok(tally);

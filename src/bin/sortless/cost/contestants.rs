@@ -2,6 +2,7 @@
 
 use crate::args::Sampler as Name;
 use crate::threads::with_scratch;
+use sortless::mirostat::{Config, Session, Version};
 use sortless::{Element, Level, Sampler, SamplingParams};
 use std::cell::RefCell;
 
@@ -19,6 +20,8 @@ pub fn sampler<E: Element>(name: Name, level: Level) -> Result<Option<Call<E>>, 
         Name::MinP => at(1.0).with_min_p(0.05),
         Name::Epsilon => at(1.0).with_epsilon(3e-4),
         Name::Typical => at(1.0).with_typical_p(0.95),
+        Name::MirostatV1 => return mirostat(Version::V1, level).map(Some),
+        Name::MirostatV2 => return mirostat(Version::V2, level).map(Some),
         Name::SortTopP => return Ok(None),
     };
     let sampler = Sampler::new(params)?.with_level(level);
@@ -26,6 +29,15 @@ pub fn sampler<E: Element>(name: Name, level: Level) -> Result<Option<Call<E>>, 
         let pick = with_scratch(|scratch| sampler.sample(row, u, scratch));
         pick.map_or(0, |pick| u64::from(pick.token))
     })))
+}
+
+/// A step of a new session: its cost hardly depends on the state.
+fn mirostat<E: Element>(version: Version, level: Level) -> Result<Call<E>, sortless::Error> {
+    let session = Session::new(Config::new(3.0)?, version).with_level(level);
+    Ok(Box::new(move |row, u| {
+        let step = with_scratch(|scratch| session.fork().sample(row, u, scratch));
+        step.map_or(0, |step| u64::from(step.token))
+    }))
 }
 
 /// Top-p 0.9 at temperature 0.7 as it is usually written: softmax, full sort of (id, logit, probability), cumulative sum.

@@ -48,6 +48,16 @@ impl Tally {
     }
 }
 
+impl FromIterator<Tally> for Tally {
+    fn from_iter<I: IntoIterator<Item = Self>>(tallies: I) -> Self {
+        let mut sum = Self::default();
+        for tally in tallies {
+            sum.add(tally);
+        }
+        sum
+    }
+}
+
 /// A decision that isn't what it should be, in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
@@ -77,6 +87,13 @@ pub enum Found {
         token: u32,
         kept: Option<u32>,
     },
+    Step {
+        token: u32,
+        kept: u32,
+        probability: f64,
+        surprise_bits: f64,
+        mu_after: f64,
+    },
     Token(u32),
     Error(ErrorRecord),
     Refused,
@@ -101,7 +118,7 @@ impl Found {
         }
     }
 
-    fn error(error: &Error) -> Self {
+    pub fn error(error: &Error) -> Self {
         Self::Error(ErrorRecord::from(&RowError::Library(error.clone())))
     }
 }
@@ -127,9 +144,8 @@ impl Task<'_> {
             Ok(logits) => {
                 let draws = row.draws.par_iter().enumerate();
                 let decide = |(draw, &u): (usize, &f64)| self.decision(row.index, draw, logits, u);
-                for found in draws.map(decide).collect::<Vec<_>>() {
-                    tally.add(found);
-                }
+                let found: Vec<Tally> = draws.map(decide).collect();
+                tally.add(found.into_iter().collect());
             }
             Err(error) => tally.first_refused = Some((row.index, ErrorRecord::from(&error))),
         }
@@ -185,37 +201,36 @@ impl Task<'_> {
             tally.reference = 1;
             tally.first = Some(first);
         }
-        self.ask_oracle(&mut tally, logits, u, &expected, |level, e, f| Difference {
+        let verdict = oracle::sample(logits, params, u);
+        let decided = expected.as_ref().ok().map(|report| report.chosen.token);
+        judge(&mut tally, verdict, decided, |wanted| Difference {
             against: "oracle",
-            ..differs(level, "any".into(), e, f)
+            ..differs(Level::best(), "any".into(), wanted, Found::report(&expected))
         });
         tally
     }
+}
 
-    /// All levels agree with the reference, or that is told already: so it is the reference that the oracle judges.
-    fn ask_oracle<E: Element>(
-        &self,
-        tally: &mut Tally,
-        logits: &[E],
-        u: f64,
-        decided: &Result<Report, Error>,
-        differs: impl Fn(Level, Found, Found) -> Difference,
-    ) {
-        let verdict = oracle::sample(logits, self.sampler.params(), u);
-        let wanted = match (verdict, decided) {
-            (Verdict::InDoubt(_), Ok(_)) => {
-                tally.doubt = 1;
-                return;
-            }
-            (Verdict::Token(token), Ok(report)) if report.chosen.token == token => return,
-            (Verdict::Refused, Err(_)) => return,
-            (Verdict::Token(token) | Verdict::InDoubt(token), _) => Found::Token(token),
-            (Verdict::Refused, _) => Found::Refused,
-        };
-        tally.oracle = 1;
-        if tally.first.is_none() {
-            tally.first = Some(differs(Level::best(), wanted, Found::report(decided)));
+/// Asks the oracle about what the reference decided: all levels agree with that, or the difference is told already.
+pub fn judge(
+    tally: &mut Tally,
+    verdict: Verdict,
+    decided: Option<u32>,
+    differs: impl FnOnce(Found) -> Difference,
+) {
+    let wanted = match (verdict, decided) {
+        (Verdict::InDoubt(_), Some(_)) => {
+            tally.doubt = 1;
+            return;
         }
+        (Verdict::Token(token), Some(decided)) if decided == token => return,
+        (Verdict::Refused, None) => return,
+        (Verdict::Token(token) | Verdict::InDoubt(token), _) => Found::Token(token),
+        (Verdict::Refused, _) => Found::Refused,
+    };
+    tally.oracle = 1;
+    if tally.first.is_none() {
+        tally.first = Some(differs(wanted));
     }
 }
 

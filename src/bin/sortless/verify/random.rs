@@ -1,14 +1,16 @@
 //! Rows and parameters of its own, for as long as it is let.
 
 use super::compare::{Tally, Task};
+use super::steps::step;
 use crate::args::Verify;
 use crate::failure::Failure;
 use crate::output::Progress;
 use crate::threads::pool;
 use half::{bf16, f16};
 use rayon::prelude::*;
+use sortless::mirostat::{Config, Session, Version};
 use sortless::shapes::{self, Random};
-use sortless::{Level, Sampler, SamplingParams};
+use sortless::{Element, Error, Level, Sampler, SamplingParams};
 use std::time::Instant;
 
 /// Cases between two looks at the clock.
@@ -26,9 +28,7 @@ pub fn run(args: &Verify, levels: &[Level], seconds: f64) -> Result<Tally, Failu
             let cases = (case..case + ROUND).into_par_iter();
             cases.map(|case| verify(args, levels, case)).collect()
         });
-        for more in found {
-            tally.add(more);
-        }
+        tally.add(found.into_iter().collect());
         case += ROUND;
         let elapsed = started.elapsed().as_secs_f64();
         if elapsed >= seconds {
@@ -47,16 +47,42 @@ fn verify(args: &Verify, levels: &[Level], case: u64) -> Tally {
     };
     let task = Task { sampler, levels, alternatives: args.logprobs };
     let mut tally = Tally { rows: 1, ..Tally::default() };
+    let version = if random.below(2) == 0 { Version::V1 } else { Version::V2 };
+    let Ok(session) = session(&mut random, version) else {
+        return Tally::default();
+    };
     for draw in 0..args.count {
         let u = u(&mut random);
         tally.add(match case % 3 {
-            0 => task.decision(case, draw, &row, u),
-            1 => task.decision(case, draw, &convert(&row, f16::from_f32), u),
-            _ => task.decision(case, draw, &convert(&row, bf16::from_f32), u),
+            0 => decisions(&task, &session, case, draw, &row, u),
+            1 => decisions(&task, &session, case, draw, &convert(&row, f16::from_f32), u),
+            _ => decisions(&task, &session, case, draw, &convert(&row, bf16::from_f32), u),
         });
     }
     tally.refused = u64::from(tally.first_refused.is_some());
     tally
+}
+
+/// A stateless decision, and a step of Mirostat.
+fn decisions<E: Element>(
+    task: &Task<'_>,
+    session: &Session,
+    case: u64,
+    draw: usize,
+    row: &[E],
+    u: f64,
+) -> Tally {
+    let mut tally = task.decision(case, draw, row, u);
+    tally.add(step(session, task.levels, case, draw, row, u).0);
+    tally
+}
+
+fn session(random: &mut Random, version: Version) -> Result<Session, Error> {
+    let config = Config::new(0.1 + random.unit() * 8.0)?
+        .with_temperature((0.2 + random.unit() * 2.0) as f32)?
+        .with_m(2 + random.below(120))?
+        .with_initial_mu(random.unit() * 14.0)?;
+    Ok(Session::new(config, version))
 }
 
 fn convert<E>(row: &[f32], to: impl Fn(f32) -> E) -> Vec<E> {
