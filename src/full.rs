@@ -6,9 +6,11 @@ use crate::kernels::{
     BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, mass,
     weights_into,
 };
-use crate::rank::{Bracket, Need, Prefix, Ranked, Seek, smallest, weight_of_mass};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, smallest, weight_of_mass};
+use crate::ring::Rings;
 use crate::row::{Row, float_of, order_of};
 use crate::select::{Buffers, Keyed, Target, select};
+use core::ops::RangeInclusive;
 
 impl Keyed for Candidate {
     fn key(&self) -> u64 {
@@ -25,6 +27,8 @@ pub(crate) struct Memory {
     logits: Vec<f32>,
     weights: Vec<f32>,
     work: (Vec<Candidate>, Vec<u64>),
+    /// The log of each bucket's smallest weight, once it has been asked for.
+    floors: Vec<f64>,
     buffers: Buffers,
 }
 
@@ -54,6 +58,16 @@ impl<'a, E: Element> Full<'a, E> {
         smallest(order_of(f32::MIN), max, |o| scale.weight(float_of(o)) >= weight, float_of)
     }
 
+    /// The logits of the tokens of a range of buckets.
+    fn range(&self, buckets: RangeInclusive<usize>) -> Between {
+        let low = self.logit_of_weight(bucket_floor(*buckets.end()).max(weight_of_mass(1)));
+        let end = match buckets.start().checked_sub(1) {
+            Some(above) => self.logit_of_weight(bucket_floor(above)),
+            None => f32::INFINITY,
+        };
+        Between { low, end }
+    }
+
     /// Collects the tokens of a bucket by id; gives the number of tokens that rank before it.
     fn collect(&mut self, bucket: usize) -> u64 {
         if let Some((collected, before)) = self.collected
@@ -61,15 +75,11 @@ impl<'a, E: Element> Full<'a, E> {
         {
             return before;
         }
-        let low = self.logit_of_weight(bucket_floor(bucket).max(weight_of_mass(1)));
-        let end = match bucket.checked_sub(1) {
-            Some(above) => self.logit_of_weight(bucket_floor(above)),
-            None => f32::INFINITY,
-        };
+        let range = self.range(bucket..=bucket);
         let Row { level, data, blocks, .. } = *self.row;
         let tokens = &mut self.memory.tokens;
         tokens.clear();
-        let before = collect_between(level, data, blocks, Between { low, end }, tokens);
+        let before = collect_between(level, data, blocks, range, tokens);
         self.collected = Some((bucket, before));
         before
     }
@@ -165,7 +175,11 @@ impl<E: Element> Ranked for Full<'_, E> {
         Bracket::exact(self.total)
     }
 
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
         let low = self.logit_of_weight(weight_of_mass(1));
         let Row { level, data, blocks, .. } = *self.row;
         out.clear();
@@ -173,6 +187,32 @@ impl<E: Element> Ranked for Full<'_, E> {
         if let Some(prefix) = prefix {
             out.retain(|t| *t <= prefix.bound);
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        if self.memory.floors.is_empty() {
+            let floors = (0..BUCKETS).map(|b| libm::log(f64::from(bucket_floor(b))));
+            self.memory.floors.extend(floors);
+        }
+        let masses = &self.memory.masses.buckets;
+        let (outer, inner) = Rings { masses, floors: &self.memory.floors, mean }.around(target);
+        let outer = self.range(outer);
+        let Row { level, data, blocks, .. } = *self.row;
+        out.clear();
+        let Some(inner) = inner else {
+            collect_between(level, data, blocks, outer, out);
+            return Ok(Inside { count: 0, mass: 0 });
+        };
+        let mass = masses[inner.clone()].iter().sum();
+        let inner = self.range(inner);
+        // Either side may be empty; the number of tokens above it is still that.
+        let above = Between { low: inner.end, end: outer.end };
+        let before_above = collect_between(level, data, blocks, above, out);
+        let before = before_above + out.len() as u64;
+        let below = Between { low: outer.low, end: inner.low };
+        let count = collect_between(level, data, blocks, below, out) - before;
+        out.sort_unstable_by_key(|t| t.id());
+        Ok(Inside { count, mass })
     }
 }

@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::kernels::{
     BLOCK, Between, Candidate, ONE, collect_between, mass, total_mass, weights_into,
 };
-use crate::rank::{Bracket, Need, Prefix, Ranked, Seek};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::{Row, float_of, order_of};
 
 /// Reused memory of [`Head`].
@@ -185,15 +185,19 @@ impl Ranked for Head<'_> {
         self.total
     }
 
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
-        let count = match prefix {
-            Some(prefix) => prefix.count as usize,
-            None if self.complete => self.tokens.len(),
-            None => return Err(Need::Depth),
-        };
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
+        let count = prefix.map_or(self.tokens.len(), |p| p.count as usize);
         out.clear();
         out.extend_from_slice(&self.tokens[..count]);
         out.sort_unstable_by_key(|t| t.id());
-        Ok(())
+        Ok(if prefix.is_none() && !self.complete { Some(self.low) } else { None })
+    }
+
+    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        Err(Need::Depth)
     }
 }
