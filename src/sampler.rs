@@ -294,7 +294,7 @@ impl Sampler {
             total.improve();
         }
         for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
-            let mut ranked = Head::new(row, reach, total.known, head);
+            let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
             let need = loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
                     Ok(decision) => {
