@@ -13,6 +13,7 @@ mod params;
 mod pick;
 mod rank;
 mod report;
+pub mod rng;
 mod row;
 mod sampler;
 mod select;
@@ -23,6 +24,7 @@ pub use error::{Error, NotFinite, Number};
 pub use level::Level;
 pub use params::SamplingParams;
 pub use pick::{Alternative, Pick, Report};
+pub use rng::Draws;
 #[doc(hidden)]
 pub use sampler::{Path, Paths};
 pub use sampler::{Sampler, Scratch};
