@@ -14,12 +14,7 @@ pub struct Rows<'a, E> {
 
 #[derive(Clone, Copy, Debug)]
 enum Source<'a, E> {
-    Matrix {
-        data: &'a [E],
-        rows: usize,
-        vocab: usize,
-        stride: usize,
-    },
+    Matrix { data: &'a [E], rows: usize, vocab: usize, stride: usize },
     Slices(&'a [&'a [E]]),
 }
 
@@ -39,11 +34,7 @@ impl<'a, E: Element> Rows<'a, E> {
     /// ```
     pub fn matrix(data: &'a [E], rows: usize, vocab: usize, stride: usize) -> Result<Self, Error> {
         if stride < vocab {
-            return Err(Error::Shape {
-                what: "row stride",
-                expected: vocab,
-                found: stride,
-            });
+            return Err(Error::Shape { what: "row stride", expected: vocab, found: stride });
         }
         let needed = match rows.checked_sub(1) {
             None => 0,
@@ -51,37 +42,19 @@ impl<'a, E: Element> Rows<'a, E> {
         };
         if data.len() < needed {
             let what = "length of the matrix, at least";
-            return Err(Error::Shape {
-                what,
-                expected: needed,
-                found: data.len(),
-            });
+            return Err(Error::Shape { what, expected: needed, found: data.len() });
         }
-        Ok(Self {
-            source: Source::Matrix {
-                data,
-                rows,
-                vocab,
-                stride,
-            },
-            valid_vocab: usize::MAX,
-        })
+        Ok(Self { source: Source::Matrix { data, rows, vocab, stride }, valid_vocab: usize::MAX })
     }
 
     /// Rows that lie anywhere and may differ in length.
     pub fn slices(rows: &'a [&'a [E]]) -> Self {
-        Self {
-            source: Source::Slices(rows),
-            valid_vocab: usize::MAX,
-        }
+        Self { source: Source::Slices(rows), valid_vocab: usize::MAX }
     }
 
     /// Only ids below `valid_vocab` may be drawn; the rest of each row is padding and not even read.
     pub fn with_valid_vocab(self, valid_vocab: usize) -> Self {
-        Self {
-            valid_vocab,
-            ..self
-        }
+        Self { valid_vocab, ..self }
     }
 
     /// The number of rows.
@@ -100,12 +73,9 @@ impl<'a, E: Element> Rows<'a, E> {
     /// Row `index` without its padding; `None` beyond the last.
     pub fn get(&self, index: usize) -> Option<&'a [E]> {
         let row = match self.source {
-            Source::Matrix {
-                data,
-                rows,
-                vocab,
-                stride,
-            } if index < rows => data.get(index.checked_mul(stride)?..)?.get(..vocab)?,
+            Source::Matrix { data, rows, vocab, stride } if index < rows => {
+                data.get(index.checked_mul(stride)?..)?.get(..vocab)?
+            }
             Source::Matrix { .. } => return None,
             Source::Slices(rows) => rows.get(index)?,
         };
@@ -138,18 +108,12 @@ pub struct Batch {
 impl Batch {
     /// Spreads rows over rayon's threads, if the feature `rayon` is on.
     pub fn new() -> Self {
-        Self {
-            pool: Pool::new(true),
-            picks: Vec::new(),
-        }
+        Self { pool: Pool::new(true), picks: Vec::new() }
     }
 
     /// Stays on the calling thread.
     pub fn serial() -> Self {
-        Self {
-            pool: Pool::new(false),
-            picks: Vec::new(),
-        }
+        Self { pool: Pool::new(false), picks: Vec::new() }
     }
 
     /// Picks a token from each row. `samplers` holds one for all rows or one a row, `draws` one a row.
@@ -201,24 +165,19 @@ impl Batch {
         let mut found = core::mem::take(&mut self.picks);
         found.clear();
         found.resize(rows.len(), Err(Error::NoAllowedToken));
-        let result = self
-            .sample_into(rows, samplers, draws, &mut found)
-            .and_then(|()| {
-                for (row, pick) in found.iter().enumerate() {
-                    if let Err(error) = pick {
-                        return Err(Error::Row {
-                            row,
-                            error: Box::new(error.clone()),
-                        });
-                    }
+        let result = self.sample_into(rows, samplers, draws, &mut found).and_then(|()| {
+            for (row, pick) in found.iter().enumerate() {
+                if let Err(error) = pick {
+                    return Err(Error::Row { row, error: Box::new(error.clone()) });
                 }
-                for (pick, found) in picks.iter_mut().zip(&found) {
-                    if let Ok(found) = found {
-                        *pick = *found;
-                    }
+            }
+            for (pick, found) in picks.iter_mut().zip(&found) {
+                if let Ok(found) = found {
+                    *pick = *found;
                 }
-                Ok(())
-            });
+            }
+            Ok(())
+        });
         self.picks = found;
         result
     }
@@ -258,11 +217,7 @@ fn row_of<'a, E: Element>(rows: &Rows<'a, E>, index: usize) -> Result<&'a [E], E
 }
 
 fn sampler_of(samplers: &[Sampler], index: usize) -> &Sampler {
-    if samplers.len() == 1 {
-        &samplers[0]
-    } else {
-        &samplers[index]
-    }
+    if samplers.len() == 1 { &samplers[0] } else { &samplers[index] }
 }
 
 fn check_lengths<E: Element>(
@@ -273,15 +228,7 @@ fn check_lengths<E: Element>(
 ) -> Result<(), Error> {
     let expected = rows.len();
     let check = |what, found| {
-        if found == expected {
-            Ok(())
-        } else {
-            Err(Error::Shape {
-                what,
-                expected,
-                found,
-            })
-        }
+        if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
     };
     if samplers.len() != 1 {
         check("number of samplers (1 or one a row)", samplers.len())?;
@@ -327,9 +274,8 @@ impl Pool {
             items.par_iter_mut().enumerate().for_each(|(i, item)| {
                 // One mutex a thread: never contended, and nothing below can panic or wait while it is held.
                 let own = rayon::current_thread_index().unwrap_or(0) % threads.len();
-                let mut scratch = threads[own]
-                    .lock()
-                    .unwrap_or_else(|poisoned| poisoned.into_inner());
+                let mut scratch =
+                    threads[own].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 f(i, &mut scratch, item);
             });
             return;

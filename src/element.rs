@@ -186,11 +186,7 @@ fn high_halves(bits: [u16; LANES]) -> [f32; LANES] {
 fn f16_bits_to_f32(bits: u32) -> f32 {
     let magnitude = (bits & 0x7fff) << 13;
     let scaled = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
-    let wide = if magnitude >= 0x7c00 << 13 {
-        magnitude | 0x7f80_0000
-    } else {
-        scaled.to_bits()
-    };
+    let wide = if magnitude >= 0x7c00 << 13 { magnitude | 0x7f80_0000 } else { scaled.to_bits() };
     f32::from_bits(wide | ((bits & 0x8000) << 16))
 }
 
@@ -215,14 +211,8 @@ mod tests {
             let same = |ours: f32, theirs: f32| {
                 ours.to_bits() == theirs.to_bits() || (ours.is_nan() && theirs.is_nan())
             };
-            assert!(
-                same(Element::to_f32(h), f16::to_f32_const(h)),
-                "f16 {bits:#06x}"
-            );
-            assert!(
-                same(Element::to_f32(b), bf16::to_f32_const(b)),
-                "bf16 {bits:#06x}"
-            );
+            assert!(same(Element::to_f32(h), f16::to_f32_const(h)), "f16 {bits:#06x}");
+            assert!(same(Element::to_f32(b), bf16::to_f32_const(b)), "bf16 {bits:#06x}");
             assert!(same(f16::widen(&[h; 16])[3], f16::to_f32_const(h)));
             assert!(same(bf16::widen(&[b; 16])[3], bf16::to_f32_const(b)));
         }
@@ -231,15 +221,9 @@ mod tests {
     #[test]
     fn f16_keys_order_as_the_values_and_show_every_fault() {
         let key = |bits: u16| f16::keys(&[f16::from_bits(bits); 16])[0];
-        let mut finite: Vec<f16> = (0..=u16::MAX)
-            .map(f16::from_bits)
-            .filter(|v| v.fault().is_none())
-            .collect();
-        finite.sort_by(|a, b| {
-            Element::to_f32(*a)
-                .partial_cmp(&Element::to_f32(*b))
-                .unwrap()
-        });
+        let mut finite: Vec<f16> =
+            (0..=u16::MAX).map(f16::from_bits).filter(|v| v.fault().is_none()).collect();
+        finite.sort_by(|a, b| Element::to_f32(*a).partial_cmp(&Element::to_f32(*b)).unwrap());
         for pair in finite.windows(2) {
             let (a, b) = (pair[0], pair[1]);
             assert_eq!(
@@ -250,11 +234,7 @@ mod tests {
         for bits in 0..=u16::MAX {
             let k = key(bits);
             let inside = k >= f16::KEY_MIN && k <= f16::KEY_MAX;
-            assert_eq!(
-                inside,
-                f16::from_bits(bits).fault().is_none(),
-                "{bits:#06x}"
-            );
+            assert_eq!(inside, f16::from_bits(bits).fault().is_none(), "{bits:#06x}");
             if inside {
                 assert_eq!(f16::from_key(k), Element::to_f32(f16::from_bits(bits)));
                 assert_eq!(f16::key_at_least(f16::from_key(k)), k);
@@ -272,11 +252,7 @@ mod tests {
             (1e6, 0x7c00),
             (-1e6, 0xfbff),
         ] {
-            assert_eq!(
-                f16::key_at_least(logit),
-                f32::from_bits(want << 16),
-                "{logit}"
-            );
+            assert_eq!(f16::key_at_least(logit), f32::from_bits(want << 16), "{logit}");
         }
         assert_eq!(f16::key_at_least(f32::NEG_INFINITY), f16::KEY_MIN);
     }

@@ -65,6 +65,14 @@ pub enum Error {
         /// Which of the two it is.
         value: NotFinite,
     },
+    /// A weight is below 0; no lower index holds NaN or +inf.
+    #[error("weight {index} must be at least 0, not {value}")]
+    NegativeWeight {
+        /// The token id.
+        index: usize,
+        /// The weight as given.
+        value: Number,
+    },
     /// Every token is masked (-inf), or every weight is 0.
     #[error("no allowed token: every logit is -inf")]
     NoAllowedToken,

@@ -5,11 +5,7 @@ fn split(p: f64) -> (u64, u32) {
     let bits = p.to_bits();
     let exponent = (bits >> 52) as u32 & 0x7ff;
     let fraction = bits & ((1 << 52) - 1);
-    if exponent == 0 {
-        (fraction, 1074)
-    } else {
-        (fraction | 1 << 52, 1075 - exponent)
-    }
+    if exponent == 0 { (fraction, 1074) } else { (fraction | 1 << 52, 1075 - exponent) }
 }
 
 /// `ceil(p * mass)` for `p` in `[0, 1]`.
@@ -42,14 +38,8 @@ mod tests {
         assert_eq!(floor(0.75, 9), 6);
         assert_eq!(cut(1.0, u64::MAX >> 1), u64::MAX >> 1);
         // 0.1 as f64 is a little more than a tenth, 0.3 a little less than three tenths.
-        assert_eq!(
-            cut(0.1, 10_000_000_000_000_000_000),
-            1_000_000_000_000_000_056
-        );
-        assert_eq!(
-            floor(0.3, 10_000_000_000_000_000_000),
-            2_999_999_999_999_999_888
-        );
+        assert_eq!(cut(0.1, 10_000_000_000_000_000_000), 1_000_000_000_000_000_056);
+        assert_eq!(floor(0.3, 10_000_000_000_000_000_000), 2_999_999_999_999_999_888);
     }
 
     #[test]

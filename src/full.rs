@@ -46,12 +46,7 @@ impl<'a, E: Element> Full<'a, E> {
     fn logit_of_weight(&self, weight: f32) -> f32 {
         let max = order_of(self.row.scale.max());
         let scale = &self.row.scale;
-        smallest(
-            order_of(f32::MIN),
-            max,
-            |o| scale.weight(float_of(o)) >= weight,
-            float_of,
-        )
+        smallest(order_of(f32::MIN), max, |o| scale.weight(float_of(o)) >= weight, float_of)
     }
 
     /// Collects the tokens of a bucket.
@@ -61,34 +56,16 @@ impl<'a, E: Element> Full<'a, E> {
             Some(above) => float_of(order_of(self.logit_of_weight(bucket_floor(above))) - 1),
             None => f32::MAX,
         };
-        let Row {
-            level,
-            data,
-            blocks,
-            ..
-        } = *self.row;
+        let Row { level, data, blocks, .. } = *self.row;
         self.memory.tokens.clear();
-        collect_between(
-            level,
-            data,
-            blocks,
-            Between { low, high },
-            &mut self.memory.tokens,
-        );
+        collect_between(level, data, blocks, Between { low, high }, &mut self.memory.tokens);
     }
 
     /// Seeks inside a bucket, before which lie the tokens and the mass of `before`.
     fn refine(&mut self, bucket: usize, before: Bucket, target: Target) -> Option<Prefix> {
         self.collect(bucket);
         let row = self.row;
-        let Memory {
-            tokens,
-            logits,
-            weights,
-            masses,
-            buffers,
-            ..
-        } = &mut *self.memory;
+        let Memory { tokens, logits, weights, masses, buffers, .. } = &mut *self.memory;
         let first = tokens.first()?;
         let place = |mass: u64, count: u64, bound: Candidate| Prefix {
             count: before.count + count,
@@ -170,23 +147,9 @@ impl<E: Element> Ranked for Full<'_, E> {
 
     fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
         let low = self.logit_of_weight(weight_of_mass(1));
-        let Row {
-            level,
-            data,
-            blocks,
-            ..
-        } = *self.row;
+        let Row { level, data, blocks, .. } = *self.row;
         out.clear();
-        collect_between(
-            level,
-            data,
-            blocks,
-            Between {
-                low,
-                high: f32::MAX,
-            },
-            out,
-        );
+        collect_between(level, data, blocks, Between { low, high: f32::MAX }, out);
         if let Some(prefix) = prefix {
             out.retain(|t| *t <= prefix.bound);
         }

@@ -27,10 +27,7 @@ impl Memory {
                 row.level,
                 row.data,
                 row.blocks,
-                Between {
-                    low,
-                    high: f32::MAX,
-                },
+                Between { low, high: f32::MAX },
                 &mut self.tokens,
             );
         }
@@ -100,23 +97,9 @@ impl<'a> Head<'a> {
             Reach::Tokens(want) => logit_of_rank(row.blocks, row.scale.max(), want),
             Reach::Logit(logit) => logit.max(f32::MIN),
         };
-        let Memory {
-            tokens,
-            logits,
-            weights,
-            sums,
-        } = memory;
+        let Memory { tokens, logits, weights, sums } = memory;
         tokens.clear();
-        collect_between(
-            row.level,
-            row.data,
-            row.blocks,
-            Between {
-                low,
-                high: f32::MAX,
-            },
-            tokens,
-        );
+        collect_between(row.level, row.data, row.blocks, Between { low, high: f32::MAX }, tokens);
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));
@@ -138,14 +121,7 @@ impl<'a> Head<'a> {
             Some(total) => Bracket::exact(total),
             None => bounds(row, low, sum, logits),
         };
-        Self {
-            tokens,
-            weights,
-            sums,
-            outside,
-            complete,
-            total,
-        }
+        Self { tokens, weights, sums, outside, complete, total }
     }
 }
 
@@ -153,11 +129,7 @@ impl<'a> Head<'a> {
 /// is at most the block's maximum and below `low`; each block that doesn't reach `low` holds its maximum once.
 fn bounds<E: Element>(row: &Row<'_, E>, low: f32, head: u64, clamped: &mut Vec<f32>) -> Bracket {
     clamped.clear();
-    clamped.extend(
-        row.blocks
-            .iter()
-            .map(|&top| if top < low { top } else { low }),
-    );
+    clamped.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
     let reaching = row.blocks.iter().filter(|&&top| top >= low).count() as u64;
     let tops = total_mass(row.level, clamped, row.scale);
     let most = row.data.len() as u64 * ONE;
@@ -176,14 +148,10 @@ impl Ranked for Head<'_> {
                 let before = self.sums.partition_point(|&sum| sum <= mass);
                 (before + 1, before < n)
             }
-            Seek::Count(count) => (
-                usize::try_from(count).unwrap_or(usize::MAX),
-                count <= n as u64,
-            ),
-            Seek::Weight(weight) => (
-                self.weights.partition_point(|&w| w >= weight),
-                self.outside < weight,
-            ),
+            Seek::Count(count) => (usize::try_from(count).unwrap_or(usize::MAX), count <= n as u64),
+            Seek::Weight(weight) => {
+                (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
+            }
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -192,11 +160,7 @@ impl Ranked for Head<'_> {
         let Some(last) = count.checked_sub(1) else {
             return Err(Need::Depth);
         };
-        Ok(Prefix {
-            count: count as u64,
-            mass: self.sums[last],
-            bound: self.tokens[last],
-        })
+        Ok(Prefix { count: count as u64, mass: self.sums[last], bound: self.tokens[last] })
     }
 
     fn total(&self) -> Bracket {

@@ -65,16 +65,10 @@ impl Level {
     /// # Errors
     /// [`Error::Level`], which lists the available names, if there is none such here.
     pub fn by_name(name: &str) -> Result<Self, Error> {
-        Self::available()
-            .find(|level| level.name() == name)
-            .ok_or_else(|| Error::Level {
-                requested: name.into(),
-                available: Self::available()
-                    .map(Self::name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-                    .into(),
-            })
+        Self::available().find(|level| level.name() == name).ok_or_else(|| Error::Level {
+            requested: name.into(),
+            available: Self::available().map(Self::name).collect::<Vec<_>>().join(", ").into(),
+        })
     }
 
     /// The level that the environment variable `SORTLESS_LEVEL` names; `None` where it is not set or empty.

@@ -9,9 +9,12 @@ mod full;
 mod head;
 pub mod kernels;
 mod level;
+#[doc(hidden)]
+pub mod oracle;
 mod params;
 mod pick;
 mod rank;
+pub mod reference;
 mod report;
 pub mod rng;
 mod row;

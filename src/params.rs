@@ -53,50 +53,32 @@ impl SamplingParams {
 
     /// Sets the temperature; 0 is greedy.
     pub fn with_temperature(self, temperature: f32) -> Self {
-        Self {
-            temperature,
-            ..self
-        }
+        Self { temperature, ..self }
     }
 
     /// Switches top-k on.
     pub fn with_top_k(self, top_k: u32) -> Self {
-        Self {
-            top_k: Some(top_k),
-            ..self
-        }
+        Self { top_k: Some(top_k), ..self }
     }
 
     /// Switches top-p on.
     pub fn with_top_p(self, top_p: f64) -> Self {
-        Self {
-            top_p: Some(top_p),
-            ..self
-        }
+        Self { top_p: Some(top_p), ..self }
     }
 
     /// Switches min-p on.
     pub fn with_min_p(self, min_p: f64) -> Self {
-        Self {
-            min_p: Some(min_p),
-            ..self
-        }
+        Self { min_p: Some(min_p), ..self }
     }
 
     /// Switches typical sampling on.
     pub fn with_typical_p(self, typical_p: f64) -> Self {
-        Self {
-            typical_p: Some(typical_p),
-            ..self
-        }
+        Self { typical_p: Some(typical_p), ..self }
     }
 
     /// Switches the epsilon cut-off on.
     pub fn with_epsilon(self, epsilon: f64) -> Self {
-        Self {
-            epsilon: Some(epsilon),
-            ..self
-        }
+        Self { epsilon: Some(epsilon), ..self }
     }
 
     /// Whether the temperature is 0, of either sign.
@@ -135,11 +117,7 @@ impl SamplingParams {
 }
 
 fn parameter(name: &'static str, value: f64, expected: &'static str) -> Error {
-    Error::Parameter {
-        name,
-        value: Number(value),
-        expected,
-    }
+    Error::Parameter { name, value: Number(value), expected }
 }
 
 /// The valid range is what is tested, so that NaN can't slip through.

@@ -17,11 +17,7 @@ pub(crate) struct Prefix {
 impl Prefix {
     /// The shorter of two prefixes.
     pub fn shorter(self, other: Self) -> Self {
-        if other.count < self.count {
-            other
-        } else {
-            self
-        }
+        if other.count < self.count { other } else { self }
     }
 }
 
@@ -54,10 +50,7 @@ pub(crate) struct Bracket {
 
 impl Bracket {
     pub fn exact(mass: u64) -> Self {
-        Self {
-            low: mass,
-            high: mass,
-        }
+        Self { low: mass, high: mass }
     }
 }
 
@@ -122,12 +115,7 @@ pub(crate) fn weight_of_mass(least: u64) -> f32 {
     if least > ONE {
         return 2.0;
     }
-    smallest(
-        0,
-        1f32.to_bits(),
-        |bits| mass(f32::from_bits(bits)) >= least.max(1),
-        f32::from_bits,
-    )
+    smallest(0, 1f32.to_bits(), |bits| mass(f32::from_bits(bits)) >= least.max(1), f32::from_bits)
 }
 
 /// The smallest number in `low..=high` with a property that all numbers above it share, as a float.
@@ -139,11 +127,7 @@ pub(crate) fn smallest(
 ) -> f32 {
     while low < high {
         let middle = low + (high - low) / 2;
-        if holds(middle) {
-            high = middle
-        } else {
-            low = middle + 1
-        }
+        if holds(middle) { high = middle } else { low = middle + 1 }
     }
     float(low)
 }

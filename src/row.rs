@@ -37,13 +37,7 @@ impl<'a, E: Element> Row<'a, E> {
         }
         check_draw(u)?;
         let scale = Scale::checked(found.max, temperature);
-        Ok(Self {
-            data,
-            level,
-            scale,
-            blocks,
-            best_block: found.block,
-        })
+        Ok(Self { data, level, scale, blocks, best_block: found.block })
     }
 
     /// The first of the largest logits.
@@ -55,37 +49,21 @@ impl<'a, E: Element> Row<'a, E> {
 
 /// A row has 1 to `MAX_VOCAB` tokens.
 pub(crate) fn check_length(len: usize) -> Result<(), Error> {
-    if (1..=crate::MAX_VOCAB).contains(&len) {
-        Ok(())
-    } else {
-        Err(Error::RowLength { len })
-    }
+    if (1..=crate::MAX_VOCAB).contains(&len) { Ok(()) } else { Err(Error::RowLength { len }) }
 }
 
 /// A draw is in `[0, 1)`; NaN is not.
 pub(crate) fn check_draw(u: f64) -> Result<(), Error> {
-    if (0.0..1.0).contains(&u) {
-        Ok(())
-    } else {
-        Err(Error::Draw { u: Number(u) })
-    }
+    if (0.0..1.0).contains(&u) { Ok(()) } else { Err(Error::Draw { u: Number(u) }) }
 }
 
 /// The place of a float in the order of all floats.
 pub(crate) fn order_of(value: f32) -> u32 {
     let bits = value.to_bits();
-    if bits >> 31 == 0 {
-        bits | 1 << 31
-    } else {
-        !bits
-    }
+    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
 }
 
 /// The float at a place in the order of all floats.
 pub(crate) fn float_of(order: u32) -> f32 {
-    f32::from_bits(if order >> 31 == 0 {
-        !order
-    } else {
-        order & !(1 << 31)
-    })
+    f32::from_bits(if order >> 31 == 0 { !order } else { order & !(1 << 31) })
 }

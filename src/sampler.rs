@@ -93,10 +93,7 @@ impl Sampler {
     /// [`Error::Parameter`], for the first that is outside its range.
     pub fn new(params: SamplingParams) -> Result<Self, Error> {
         params.check()?;
-        Ok(Self {
-            params,
-            level: Level::best(),
-        })
+        Ok(Self { params, level: Level::best() })
     }
 
     /// The first of the largest logits, whatever the draw.
@@ -107,10 +104,7 @@ impl Sampler {
     /// # Ok::<(), sortless::Error>(())
     /// ```
     pub fn greedy() -> Self {
-        Self {
-            params: SamplingParams::new().with_temperature(0.0),
-            level: Level::best(),
-        }
+        Self { params: SamplingParams::new().with_temperature(0.0), level: Level::best() }
     }
 
     /// A draw from the whole distribution at a temperature, a normal positive f32 or 0 for greedy.
@@ -187,19 +181,10 @@ impl Sampler {
         u: f64,
         scratch: &mut Scratch,
     ) -> Result<Pick, Error> {
-        let Scratch {
-            blocks,
-            head,
-            full,
-            typical,
-            paths,
-        } = scratch;
+        let Scratch { blocks, head, full, typical, paths } = scratch;
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let decision = self.decide(&row, u, None, head, full, typical, paths);
-        Ok(Pick {
-            token: decision.token.id(),
-            kept: decision.kept.map(|k| k.count as u32),
-        })
+        Ok(Pick { token: decision.token.id(), kept: decision.kept.map(|k| k.count as u32) })
     }
 
     /// Picks a token as [`sample`](Self::sample) does and reports everything about it and the `alternatives` best tokens
@@ -227,21 +212,11 @@ impl Sampler {
         scratch: &mut Scratch,
         report: &mut Report,
     ) -> Result<(), Error> {
-        let Scratch {
-            blocks,
-            head,
-            full,
-            typical,
-            paths,
-        } = scratch;
+        let Scratch { blocks, head, full, typical, paths } = scratch;
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let moments = moments(row.level, row.data, row.scale);
         let decision = self.decide(&row, u, Some(moments.mass), head, full, typical, paths);
-        let numbers = Numbers {
-            scale: row.scale,
-            moments,
-            decision,
-        };
+        let numbers = Numbers { scale: row.scale, moments, decision };
         let (kept, kept_mass) = numbers.kept();
         report.kept = kept as u32;
         report.retained = report::share(kept_mass, moments.mass);
@@ -249,9 +224,7 @@ impl Sampler {
         report.chosen = numbers.of(decision.token);
         let best = head.best(&row, alternatives);
         report.alternatives.clear();
-        report
-            .alternatives
-            .extend(best.iter().map(|&t| numbers.of(t)));
+        report.alternatives.extend(best.iter().map(|&t| numbers.of(t)));
         if !best.contains(&decision.token) {
             report.alternatives.push(report.chosen);
         }
@@ -260,11 +233,7 @@ impl Sampler {
 
     /// Greedy reports at temperature 1.
     fn row_temperature(&self) -> f32 {
-        if self.params.is_greedy() {
-            1.0
-        } else {
-            self.params.temperature
-        }
+        if self.params.is_greedy() { 1.0 } else { self.params.temperature }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -282,11 +251,7 @@ impl Sampler {
             return Decision::single(row.best());
         }
         let stages = Stages::new(&self.params, row.data.len());
-        let mut typical = Typical {
-            level: row.level,
-            scale: row.scale,
-            memory: typical,
-        };
+        let mut typical = Typical { level: row.level, scale: row.scale, memory: typical };
         if paths.start == Path::Exact {
             total = total.or_else(|| Some(total_mass(row.level, row.data, row.scale)));
         }
@@ -296,11 +261,7 @@ impl Sampler {
             let mut ranked = Head::new(row, at, total, head);
             match decide(&stages, u, &mut ranked, &mut typical) {
                 Ok(decision) => {
-                    *(if total.is_some() {
-                        &mut paths.exact
-                    } else {
-                        &mut paths.bounds
-                    }) += 1;
+                    *(if total.is_some() { &mut paths.exact } else { &mut paths.bounds }) += 1;
                     return decision;
                 }
                 Err(Need::Total) => total = Some(total_mass(row.level, row.data, row.scale)),
@@ -317,17 +278,8 @@ impl Sampler {
 impl Decision {
     /// Greedy's: one token, which weighs 1.
     fn single(token: Candidate) -> Self {
-        let kept = Kept {
-            count: 1,
-            mass: ONE,
-            bound: token,
-            least: 1,
-            typical: None,
-        };
-        Self {
-            token,
-            kept: Some(kept),
-        }
+        let kept = Kept { count: 1, mass: ONE, bound: token, least: 1, typical: None };
+        Self { token, kept: Some(kept) }
     }
 }
 
@@ -348,17 +300,10 @@ impl Reaches {
     fn new<E: Element>(stages: &Stages, row: &Row<'_, E>) -> Self {
         let blocks = row.blocks.len();
         let tokens = |n: usize| {
-            if n <= blocks {
-                Some(Reach::Tokens(n))
-            } else {
-                None
-            }
+            if n <= blocks { Some(Reach::Tokens(n)) } else { None }
         };
         if row.data.len() <= SHORT {
-            return Self {
-                first: Some(Reach::Logit(f32::MIN)),
-                second: None,
-            };
+            return Self { first: Some(Reach::Logit(f32::MIN)), second: None };
         }
         let (first, second) = if let Some(k) = stages.top_k {
             (tokens(k as usize), None)
@@ -407,28 +352,17 @@ impl Numbers {
 
     /// Number and mass of the kept tokens.
     fn kept(&self) -> (u64, u64) {
-        self.decision
-            .kept
-            .map_or((self.moments.count, self.moments.mass), |k| {
-                (k.count, k.mass)
-            })
+        self.decision.kept.map_or((self.moments.count, self.moments.mass), |k| (k.count, k.mass))
     }
 
     fn of(&self, token: Candidate) -> Alternative {
         let x = f64::from(self.scale.argument(token.logit()));
         let mass = self.scale.mass(token.logit());
-        let kept = self
-            .decision
-            .kept
-            .is_none_or(|k| k.contains(token, self.scale));
+        let kept = self.decision.kept.is_none_or(|k| k.contains(token, self.scale));
         Alternative {
             token: token.id(),
             probability: report::share(mass, self.moments.mass),
-            conditional: if kept {
-                report::share(mass, self.kept().1)
-            } else {
-                0.0
-            },
+            conditional: if kept { report::share(mass, self.kept().1) } else { 0.0 },
             surprise: report::surprise(x, self.log_total()),
             logprob: report::logprob(x, self.log_total()),
         }

@@ -102,11 +102,7 @@ pub(crate) fn select<T: Keyed>(
     for &(_, i) in order.iter() {
         mass += masses[i as usize];
         count += 1;
-        last = Some(Found {
-            entry: entries[i as usize],
-            mass,
-            count,
-        });
+        last = Some(Found { entry: entries[i as usize], mass, count });
         if reached(mass, count) {
             break;
         }
@@ -150,31 +146,23 @@ mod tests {
     fn selection_is_the_sorted_walk() {
         let mut state = 7u64;
         let mut next = || {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             state >> 33
         };
         let mut buffers = Buffers::default();
         for len in [1usize, 2, 63, 64, 65, 500, 5000] {
             for spread in [1u64, 3, 1000, 1 << 30] {
-                let entries: Vec<Entry> = (0..len)
-                    .map(|i| Entry((next() % spread) << (next() % 30), i as u32))
-                    .collect();
+                let entries: Vec<Entry> =
+                    (0..len).map(|i| Entry((next() % spread) << (next() % 30), i as u32)).collect();
                 let masses: Vec<u64> = (0..len).map(|_| next() % 1000 * (next() % 2)).collect();
                 let total: u64 = masses.iter().sum();
                 for t in 0..20 {
-                    for target in [
-                        Target::Mass(total * t / 19),
-                        Target::Count(1 + len as u64 * t / 19),
-                    ] {
-                        let found = select(
-                            &mut entries.clone(),
-                            &mut masses.clone(),
-                            target,
-                            &mut buffers,
-                        )
-                        .unwrap();
+                    for target in
+                        [Target::Mass(total * t / 19), Target::Count(1 + len as u64 * t / 19)]
+                    {
+                        let found =
+                            select(&mut entries.clone(), &mut masses.clone(), target, &mut buffers)
+                                .unwrap();
                         let got = (found.entry, found.mass, found.count);
                         assert_eq!(
                             got,
@@ -189,12 +177,8 @@ mod tests {
 
     #[test]
     fn an_empty_list_has_no_answer() {
-        let found = select::<Entry>(
-            &mut vec![],
-            &mut vec![],
-            Target::Mass(0),
-            &mut Buffers::default(),
-        );
+        let found =
+            select::<Entry>(&mut vec![], &mut vec![], Target::Mass(0), &mut Buffers::default());
         assert!(found.is_none());
     }
 }

@@ -9,9 +9,5 @@ pub(super) fn apply(ranked: &mut impl Ranked, alive: Alive, p: f64) -> Result<Al
 /// The smallest f32 weight with `w >= p * 1`: the filters before this one keep the best token, which weighs 1.
 fn weight(p: f64) -> f32 {
     let near = p as f32;
-    if f64::from(near) < p {
-        near.next_up()
-    } else {
-        near
-    }
+    if f64::from(near) < p { near.next_up() } else { near }
 }

@@ -94,29 +94,17 @@ pub(crate) fn decide<R: Ranked>(
     }
     if let Some(p) = stages.typical_p {
         let decision = typical.decide(ranked, alive, p, stages.epsilon, u)?;
-        return Ok(Decision {
-            kept: decision.kept.filter(|_| stages.truncates()),
-            ..decision
-        });
+        return Ok(Decision { kept: decision.kept.filter(|_| stages.truncates()), ..decision });
     }
     if let Some(p) = stages.epsilon {
         alive = epsilon::apply(ranked, alive, p)?;
     }
-    let drawn = agree(ranked, alive.mass(ranked), |mass| {
-        Seek::Mass(fraction::floor(u, mass))
-    })?;
+    let drawn = agree(ranked, alive.mass(ranked), |mass| Seek::Mass(fraction::floor(u, mass)))?;
     let kept = match alive {
         Alive::All => None,
-        Alive::Prefix(p) => Some(Kept {
-            count: p.count,
-            mass: p.mass,
-            bound: p.bound,
-            least: 1,
-            typical: None,
-        }),
+        Alive::Prefix(p) => {
+            Some(Kept { count: p.count, mass: p.mass, bound: p.bound, least: 1, typical: None })
+        }
     };
-    Ok(Decision {
-        token: drawn.bound,
-        kept,
-    })
+    Ok(Decision { token: drawn.bound, kept })
 }

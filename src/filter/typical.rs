@@ -37,12 +37,7 @@ impl Memory {
     fn seek(&mut self, target: Target) -> Option<crate::select::Found<Deviant>> {
         self.work.0.clone_from(&self.deviants);
         self.work.1.clone_from(&self.masses);
-        select(
-            &mut self.work.0,
-            &mut self.work.1,
-            target,
-            &mut self.buffers,
-        )
+        select(&mut self.work.0, &mut self.work.1, target, &mut self.buffers)
     }
 
     /// Drops what doesn't satisfy `keep`; returns number and mass of what does.
@@ -93,18 +88,13 @@ impl Typical<'_> {
         memory.masses.clear();
         for (&token, &weight) in memory.tokens.iter().zip(&memory.weights) {
             let x = f64::from(self.scale.argument(token.logit()));
-            memory.deviants.push(Deviant {
-                deviation: (x - mean).abs(),
-                token,
-            });
+            memory.deviants.push(Deviant { deviation: (x - mean).abs(), token });
             memory.masses.push(mass(weight));
         }
 
         let cut = fraction::cut(p, moments.mass);
         // There is always a token: the prefix is not empty. Asking for more depth is the answer that can't be wrong.
-        let last = memory
-            .seek(Target::Mass(cut.saturating_sub(1)))
-            .ok_or(Need::Depth)?;
+        let last = memory.seek(Target::Mass(cut.saturating_sub(1))).ok_or(Need::Depth)?;
         let edge = (last.entry.deviation, last.entry.token.id());
         let (mut count, mut total) = memory.retain(|d, _| {
             d.deviation < edge.0 || (d.deviation == edge.0 && d.token.id() <= edge.1)
@@ -120,29 +110,16 @@ impl Typical<'_> {
                 (bound, least) = (best, 1);
             }
         }
-        let drawn = memory
-            .seek(Target::Mass(fraction::floor(u, total)))
-            .ok_or(Need::Depth)?;
-        let kept = Kept {
-            count,
-            mass: total,
-            bound,
-            least,
-            typical: Some((mean, edge.0, edge.1)),
-        };
-        Ok(Decision {
-            token: drawn.entry.token,
-            kept: Some(kept),
-        })
+        let drawn = memory.seek(Target::Mass(fraction::floor(u, total))).ok_or(Need::Depth)?;
+        let kept = Kept { count, mass: total, bound, least, typical: Some((mean, edge.0, edge.1)) };
+        Ok(Decision { token: drawn.entry.token, kept: Some(kept) })
     }
 
     /// The weights and the moments of the alive tokens.
     fn measure(&mut self) -> Moments {
         let memory = &mut *self.memory;
         memory.logits.clear();
-        memory
-            .logits
-            .extend(memory.tokens.iter().map(|t| t.logit()));
+        memory.logits.extend(memory.tokens.iter().map(|t| t.logit()));
         memory.weights.resize(memory.logits.len(), 0.0);
         weights_into(self.level, &memory.logits, self.scale, &mut memory.weights);
         let mut moments = Moments::default();

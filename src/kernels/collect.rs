@@ -1,7 +1,7 @@
 //! The tokens of a row whose logits reach a threshold.
 
+use super::first_fault;
 use super::scan::{BLOCK, scan};
-use super::{first_fault, padded};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -29,11 +29,7 @@ impl Candidate {
     pub fn new(id: u32, logit: f32) -> Self {
         // Adding +0 turns -0 into +0. Then: positive floats ascend with their bits, negative ones descend.
         let bits = (logit + 0.0).to_bits();
-        let descending = if bits >> 31 == 0 {
-            bits ^ 0x7fff_ffff
-        } else {
-            bits
-        };
+        let descending = if bits >> 31 == 0 { bits ^ 0x7fff_ffff } else { bits };
         Self(u64::from(descending) << 32 | u64::from(id))
     }
 
@@ -47,11 +43,7 @@ impl Candidate {
     #[inline(always)]
     pub fn logit(self) -> f32 {
         let key = self.rank_key();
-        f32::from_bits(if key >> 31 == 0 {
-            key ^ 0x7fff_ffff
-        } else {
-            key
-        })
+        f32::from_bits(if key >> 31 == 0 { key ^ 0x7fff_ffff } else { key })
     }
 
     /// The logit's place in the rank: smaller is better, equal logits have equal keys.
@@ -82,53 +74,49 @@ struct Pass<'a, E> {
     out: &'a mut Vec<Candidate>,
 }
 
+/// Whether a logit of the group reaches the threshold.
+#[inline(always)]
+fn reaches<E: Element, S: Simd>(s: S, group: &[E; LANES], low_key: S::f32s) -> bool {
+    let keys = E::keys(group);
+    let mut hits = s.splat_f32s(0.0);
+    for &key in S::as_simd_f32s(&keys).0 {
+        hits = s.select_f32s(s.greater_than_or_equal_f32s(key, low_key), s.splat_f32s(1.0), hits);
+    }
+    s.reduce_max_f32s(hits) > 0.0
+}
+
+/// Appends those of a group's tokens that are in the range.
+#[inline(always)]
+fn append<E: Element>(start: usize, group: &[E], range: Between, out: &mut Vec<Candidate>) {
+    let mut n = out.len();
+    out.resize(n + LANES, Candidate(0));
+    for (i, v) in group.iter().enumerate() {
+        let logit = v.to_f32();
+        out[n] = Candidate::new((start + i) as u32, logit);
+        n += usize::from(logit >= range.low && logit <= range.high);
+    }
+    out.truncate(n);
+}
+
 impl<E: Element> WithSimd for Pass<'_, E> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let Between { low, high } = self.range;
-        let low_key = s.splat_f32s(E::key_at_least(low));
-        let out = self.out;
-        let mut group = |start: usize, group: &[E; LANES]| {
-            let keys = E::keys(group);
-            let mut hits = s.splat_f32s(0.0);
-            for &key in S::as_simd_f32s(&keys).0 {
-                hits = s.select_f32s(
-                    s.greater_than_or_equal_f32s(key, low_key),
-                    s.splat_f32s(1.0),
-                    hits,
-                );
-            }
-            if s.reduce_max_f32s(hits) > 0.0 {
-                let mut n = out.len();
-                out.resize(n + LANES, Candidate(0));
-                for (i, v) in group.iter().enumerate() {
-                    let logit = v.to_f32();
-                    out[n] = Candidate::new((start + i) as u32, logit);
-                    n += usize::from(logit >= low && logit <= high);
-                }
-                out.truncate(n);
-            }
-        };
-        for (b, (block, &top)) in self.row.chunks(BLOCK).zip(self.blocks).enumerate() {
-            if top < low {
+        let Self { row, blocks, range, out } = self;
+        let low_key = s.splat_f32s(E::key_at_least(range.low));
+        for (b, (block, &top)) in row.chunks(BLOCK).zip(blocks).enumerate() {
+            if top < range.low {
                 continue;
             }
+            let start = b * BLOCK;
             let (groups, tail) = block.as_chunks::<LANES>();
-            for (g, part) in groups.iter().enumerate() {
-                group(b * BLOCK + g * LANES, part);
+            for (g, group) in groups.iter().enumerate() {
+                if reaches(s, group, low_key) {
+                    append(start + g * LANES, group, range, out);
+                }
             }
-            if !tail.is_empty() {
-                group(b * BLOCK + groups.len() * LANES, &padded(tail));
-            }
-        }
-        // Padding is -inf, which a threshold of -inf would let in.
-        while out
-            .last()
-            .is_some_and(|c| c.id() as usize >= self.row.len())
-        {
-            out.pop();
+            append(start + groups.len() * LANES, tail, range, out);
         }
     }
 }
@@ -142,12 +130,7 @@ pub(crate) fn collect_between<E: Element>(
     range: Between,
     out: &mut Vec<Candidate>,
 ) {
-    level.run(Pass {
-        row,
-        blocks,
-        range,
-        out,
-    });
+    level.run(Pass { row, blocks, range, out });
 }
 
 /// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never
@@ -178,11 +161,7 @@ pub fn collect<E: Element>(
     }
     if threshold.is_nan() {
         let value = crate::error::Number(f64::from(threshold));
-        return Err(Error::Parameter {
-            name: "threshold",
-            value,
-            expected: "a number",
-        });
+        return Err(Error::Parameter { name: "threshold", value, expected: "a number" });
     }
     let mut blocks = vec![0.0; row.len().div_ceil(BLOCK)];
     if !scan(level, row, &mut blocks).clean {
@@ -195,10 +174,7 @@ pub fn collect<E: Element>(
         level,
         row,
         &blocks,
-        Between {
-            low: threshold.max(f32::MIN),
-            high: f32::MAX,
-        },
+        Between { low: threshold.max(f32::MIN), high: f32::MAX },
         out,
     );
     Ok(())

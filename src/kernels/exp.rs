@@ -1,7 +1,7 @@
 //! Weights and their exact total mass.
 
 use super::padded;
-use super::weight::{ROUND, Scale, arguments, weights};
+use super::weight::{Exp, ROUND, Scale, arguments, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -10,7 +10,8 @@ use pulp::{Simd, WithSimd};
 // A mass in 32-bit lanes: `t = w * 2^22` splits exactly into its nearest integer, at most 2^22, and a remainder in
 // [-1/2, 1/2]. Adding 6 rounds the remainder to a multiple of 2^-21, ties to even. So `q = hi * 2^21 + lo`, and
 // since `hi * 2^21` is even, that is `w * 2^43` rounded once, ties to even.
-const HI: f32 = (1u32 << 22) as f32;
+const HI_BITS: u8 = 22;
+const HI: f32 = (1u32 << HI_BITS) as f32;
 const LO_ROUND: f32 = 6.0;
 const LO_BITS: u32 = 21;
 
@@ -27,11 +28,7 @@ struct Sums {
 impl Sums {
     #[inline(always)]
     fn new() -> Self {
-        Self {
-            hi: [0; LANES],
-            lo: [0; LANES],
-            total: 0,
-        }
+        Self { hi: [0; LANES], lo: [0; LANES], total: 0 }
     }
 
     /// Adds up the lanes of `groups` groups. Each added the bits of its constants, too.
@@ -41,10 +38,7 @@ impl Sums {
         for (hi, lo) in self.hi.iter_mut().zip(&mut self.lo) {
             let high = u64::from(hi.wrapping_sub(constant(ROUND)));
             let low = i64::from(lo.wrapping_sub(constant(LO_ROUND)) as i32);
-            self.total = self
-                .total
-                .wrapping_add(high << LO_BITS)
-                .wrapping_add_signed(low);
+            self.total = self.total.wrapping_add(high << LO_BITS).wrapping_add_signed(low);
             (*hi, *lo) = (0, 0);
         }
     }
@@ -56,52 +50,75 @@ struct Pass<'a, E, const STORE: bool> {
     out: &'a mut [f32],
 }
 
+/// What a group's weights and masses are computed with.
+#[derive(Clone, Copy)]
+struct Constants<S: Simd> {
+    max: S::f32s,
+    temperature: S::f32s,
+    exp: Exp<S>,
+    hi: S::f32s,
+    round: S::f32s,
+    lo_round: S::f32s,
+}
+
+/// Adds a group's masses to the lanes; gives its weights.
+#[inline(always)]
+fn group<E: Element, S: Simd, const STORE: bool>(
+    s: S,
+    group: &[E; LANES],
+    c: &Constants<S>,
+    sums: &mut Sums,
+) -> [f32; LANES] {
+    let logits = E::widen(group);
+    let mut stored = [0.0; LANES];
+    let lanes = S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(&mut stored).0);
+    let hi = S::as_mut_simd_u32s(&mut sums.hi).0.iter_mut();
+    let lo = S::as_mut_simd_u32s(&mut sums.lo).0.iter_mut();
+    for (((&logit, stored), hi), lo) in lanes.zip(hi).zip(lo) {
+        let x = arguments(s, logit, c.max, c.temperature);
+        let t = if STORE {
+            *stored = c.exp.weights(s, x);
+            s.mul_f32s(*stored, c.hi)
+        } else {
+            c.exp.massive_weights(s, x)
+        };
+        let shifted = s.add_f32s(t, c.round);
+        let rest = s.sub_f32s(t, s.sub_f32s(shifted, c.round));
+        let rest = s.add_f32s(rest, c.lo_round);
+        *hi = s.add_u32s(*hi, s.transmute_u32s_f32s(shifted));
+        *lo = s.add_u32s(*lo, s.transmute_u32s_f32s(rest));
+    }
+    stored
+}
+
 impl<E: Element, const STORE: bool> WithSimd for Pass<'_, E, STORE> {
     type Output = u64;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> u64 {
-        let max = s.splat_f32s(self.scale.max());
-        let temperature = s.splat_f32s(self.scale.temperature());
-        let group = |sums: &mut Sums, group: &[E; LANES], out: Option<&mut [f32; LANES]>| {
-            let logits = E::widen(group);
-            let mut stored = [0.0; LANES];
-            let lanes = S::as_simd_f32s(&logits)
-                .0
-                .iter()
-                .zip(S::as_mut_simd_f32s(&mut stored).0);
-            let hi = S::as_mut_simd_u32s(&mut sums.hi).0.iter_mut();
-            let lo = S::as_mut_simd_u32s(&mut sums.lo).0.iter_mut();
-            for (((&logit, stored), hi), lo) in lanes.zip(hi).zip(lo) {
-                let weight = weights(s, arguments(s, logit, max, temperature));
-                if STORE {
-                    *stored = weight;
-                }
-                let t = s.mul_f32s(weight, s.splat_f32s(HI));
-                let shifted = s.add_f32s(t, s.splat_f32s(ROUND));
-                let rest = s.sub_f32s(t, s.sub_f32s(shifted, s.splat_f32s(ROUND)));
-                let rest = s.add_f32s(rest, s.splat_f32s(LO_ROUND));
-                *hi = s.add_u32s(*hi, s.transmute_u32s_f32s(shifted));
-                *lo = s.add_u32s(*lo, s.transmute_u32s_f32s(rest));
-            }
-            if let Some(out) = out {
-                *out = stored;
-            }
+        let c = Constants {
+            max: s.splat_f32s(self.scale.max()),
+            temperature: s.splat_f32s(self.scale.temperature()),
+            exp: Exp::new(s, if STORE { 0 } else { HI_BITS }),
+            hi: pinned(s, HI),
+            round: pinned(s, ROUND),
+            lo_round: pinned(s, LO_ROUND),
         };
-
         let mut sums = Sums::new();
         let (groups, tail) = self.row.as_chunks::<LANES>();
         let (outs, out_tail) = self.out.as_chunks_mut::<LANES>();
         let mut outs = outs.iter_mut();
         for part in groups.chunks(SPILL) {
             for g in part {
-                group(&mut sums, g, if STORE { outs.next() } else { None });
+                let stored = group::<E, S, STORE>(s, g, &c, &mut sums);
+                if STORE && let Some(out) = outs.next() {
+                    *out = stored;
+                }
             }
             sums.spill(part.len());
         }
         if !tail.is_empty() {
-            let mut stored = [0.0; LANES];
-            group(&mut sums, &padded(tail), Some(&mut stored));
+            let stored = group::<E, S, STORE>(s, &padded(tail), &c, &mut sums);
             sums.spill(1);
             for (out, weight) in out_tail.iter_mut().zip(stored) {
                 *out = weight;
@@ -114,11 +131,7 @@ impl<E: Element, const STORE: bool> WithSimd for Pass<'_, E, STORE> {
 /// The exact total mass of a row.
 #[inline]
 pub(crate) fn total_mass<E: Element>(level: Level, row: &[E], scale: Scale) -> u64 {
-    level.run(Pass::<E, false> {
-        row,
-        scale,
-        out: &mut [],
-    })
+    level.run(Pass::<E, false> { row, scale, out: &mut [] })
 }
 
 /// The weights of a row into `out`, which is as long, and their exact total mass.
@@ -134,11 +147,7 @@ pub(crate) fn weights_into<E: Element>(
 }
 
 fn check_length(len: usize) -> Result<(), Error> {
-    if len > crate::MAX_VOCAB {
-        Err(Error::RowLength { len })
-    } else {
-        Ok(())
-    }
+    if len > crate::MAX_VOCAB { Err(Error::RowLength { len }) } else { Ok(()) }
 }
 
 /// The weights `E((l - m) / T)` of a row into `out`, and their exact total mass, in units of `2^-43`.

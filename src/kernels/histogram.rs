@@ -1,7 +1,7 @@
 //! Count and exact mass of a row's tokens per bucket of weights: an exponent and some bits of the mantissa.
 
 use super::for_groups;
-use super::weight::{Scale, arguments, mass, weights};
+use super::weight::{Exp, Scale, arguments, mass};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -55,25 +55,28 @@ impl<E: Element, const FINE: u32> WithSimd for Pass<'_, E, FINE> {
     fn with_simd<S: Simd>(self, s: S) {
         let max = s.splat_f32s(self.scale.max());
         let temperature = s.splat_f32s(self.scale.temperature());
+        let exp = Exp::new(s, 0);
         let buckets = self.buckets;
         let last = buckets.len() - 1;
-        for_groups(self.row, |_, group| {
-            let logits = E::widen(group);
-            let mut stored = [0.0f32; LANES];
-            for (&logit, w) in S::as_simd_f32s(&logits)
-                .0
-                .iter()
-                .zip(S::as_mut_simd_f32s(&mut stored).0)
-            {
-                *w = weights(s, arguments(s, logit, max, temperature));
-            }
-            for w in stored {
-                let mass = mass(w);
-                let bucket = &mut buckets[bucket_at::<FINE>(w).min(last)];
-                bucket.mass += mass;
-                bucket.count += u64::from(mass != 0);
-            }
-        });
+        for_groups(
+            self.row,
+            #[inline(always)]
+            |group| {
+                let logits = E::widen(group);
+                let mut stored = [0.0f32; LANES];
+                for (&logit, w) in
+                    S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(&mut stored).0)
+                {
+                    *w = exp.weights(s, arguments(s, logit, max, temperature));
+                }
+                for w in stored {
+                    let mass = mass(w);
+                    let bucket = &mut buckets[bucket_at::<FINE>(w).min(last)];
+                    bucket.mass += mass;
+                    bucket.count += u64::from(mass != 0);
+                }
+            },
+        );
     }
 }
 
@@ -87,11 +90,7 @@ pub(crate) fn histogram<E: Element>(
 ) {
     buckets.clear();
     buckets.resize(BUCKETS + 1, Bucket::default());
-    level.run(Pass::<E, FINE> {
-        row,
-        scale,
-        buckets,
-    });
+    level.run(Pass::<E, FINE> { row, scale, buckets });
 }
 
 /// Tokens with mass, by the exponent of their weight.
@@ -140,15 +139,8 @@ pub fn exponent_histogram<E: Element>(
         return Err(Error::RowLength { len: row.len() });
     }
     let mut buckets = [Bucket::default(); EXPONENTS + 2];
-    level.run(Pass::<E, 0> {
-        row,
-        scale,
-        buckets: &mut buckets,
-    });
-    let mut histogram = ExponentHistogram {
-        count: [0; EXPONENTS + 1],
-        mass: [0; EXPONENTS + 1],
-    };
+    level.run(Pass::<E, 0> { row, scale, buckets: &mut buckets });
+    let mut histogram = ExponentHistogram { count: [0; EXPONENTS + 1], mass: [0; EXPONENTS + 1] };
     for (i, bucket) in buckets[..=EXPONENTS].iter().enumerate() {
         histogram.count[i] = bucket.count as u32;
         histogram.mass[i] = bucket.mass;

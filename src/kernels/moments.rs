@@ -1,7 +1,7 @@
 //! Exact total mass, first moment and number of tokens with mass: what entropy and typical sampling need.
 
 use super::for_groups;
-use super::weight::{ONE, Scale, arguments, mass, weights};
+use super::weight::{Exp, ONE, Scale, arguments, mass};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -54,22 +54,25 @@ impl<E: Element> WithSimd for Pass<'_, E> {
     fn with_simd<S: Simd>(self, s: S) -> Moments {
         let max = s.splat_f32s(self.scale.max());
         let temperature = s.splat_f32s(self.scale.temperature());
+        let exp = Exp::new(s, 0);
         let mut lanes = [Moments::default(); LANES];
-        for_groups(self.row, |_, group| {
-            let logits = E::widen(group);
-            let (mut x, mut w) = ([0.0f32; LANES], [0.0f32; LANES]);
-            let out = S::as_mut_simd_f32s(&mut x)
-                .0
-                .iter_mut()
-                .zip(S::as_mut_simd_f32s(&mut w).0);
-            for (&logit, (x, w)) in S::as_simd_f32s(&logits).0.iter().zip(out) {
-                *x = arguments(s, logit, max, temperature);
-                *w = weights(s, *x);
-            }
-            for (lane, (w, x)) in lanes.iter_mut().zip(w.into_iter().zip(x)) {
-                lane.add(w, x);
-            }
-        });
+        for_groups(
+            self.row,
+            #[inline(always)]
+            |group| {
+                let logits = E::widen(group);
+                let (mut x, mut w) = ([0.0f32; LANES], [0.0f32; LANES]);
+                let out =
+                    S::as_mut_simd_f32s(&mut x).0.iter_mut().zip(S::as_mut_simd_f32s(&mut w).0);
+                for (&logit, (x, w)) in S::as_simd_f32s(&logits).0.iter().zip(out) {
+                    *x = arguments(s, logit, max, temperature);
+                    *w = exp.weights(s, *x);
+                }
+                for (lane, (w, x)) in lanes.iter_mut().zip(w.into_iter().zip(x)) {
+                    lane.add(w, x);
+                }
+            },
+        );
         lanes.iter().fold(Moments::default(), |a, b| Moments {
             mass: a.mass + b.mass,
             first: a.first + b.first,

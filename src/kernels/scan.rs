@@ -26,6 +26,34 @@ struct Pass<'a, E> {
     blocks: &'a mut [f32],
 }
 
+/// The largest key of a block, as a vector of one for each lane, and whether a key is out of range.
+#[inline(always)]
+fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], faults: &mut S::f32s) -> f32 {
+    let mut acc = [E::KEY_MIN; LANES];
+    let mut bad = s.less_than_f32s(s.splat_f32s(0.0), s.splat_f32s(0.0));
+    for group in groups {
+        let keys = E::keys(group);
+        for (acc, &key) in S::as_mut_simd_f32s(&mut acc).0.iter_mut().zip(S::as_simd_f32s(&keys).0)
+        {
+            // Compare and select: NaN never wins, whatever the instruction set's own max does.
+            *acc = s.select_f32s(s.greater_than_f32s(key, *acc), key, *acc);
+            let fine = s.less_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MAX));
+            bad = s.or_m32s(bad, s.not_m32s(fine));
+            if E::KEYS_BELOW {
+                bad = s.or_m32s(bad, s.less_than_f32s(key, s.splat_f32s(E::KEY_MIN)));
+            }
+        }
+    }
+    *faults = s.select_f32s(bad, s.splat_f32s(1.0), *faults);
+    let (vectors, _) = S::as_simd_f32s(&acc);
+    let mut top = vectors[0];
+    for &v in &vectors[1..] {
+        top = s.select_f32s(s.greater_than_f32s(v, top), v, top);
+    }
+    // No NaN is left in here, and which zero comes out doesn't matter.
+    s.reduce_max_f32s(top)
+}
+
 impl<E: Element> WithSimd for Pass<'_, E> {
     type Output = Scan;
 
@@ -34,59 +62,28 @@ impl<E: Element> WithSimd for Pass<'_, E> {
         let mut best = E::KEY_MIN;
         let mut best_block = 0;
         let mut faults = s.splat_f32s(0.0);
-        let mut block = |index: usize, groups: &[[E; LANES]], store: Option<&mut f32>| {
-            let mut acc = [E::KEY_MIN; LANES];
-            let mut bad = s.less_than_f32s(s.splat_f32s(0.0), s.splat_f32s(0.0));
-            for group in groups {
-                let keys = E::keys(group);
-                for (acc, &key) in S::as_mut_simd_f32s(&mut acc)
-                    .0
-                    .iter_mut()
-                    .zip(S::as_simd_f32s(&keys).0)
-                {
-                    // Compare and select: NaN never wins, whatever the instruction set's own max does.
-                    *acc = s.select_f32s(s.greater_than_f32s(key, *acc), key, *acc);
-                    let fine = s.less_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MAX));
-                    bad = s.or_m32s(bad, s.not_m32s(fine));
-                    if E::KEYS_BELOW {
-                        bad = s.or_m32s(bad, s.less_than_f32s(key, s.splat_f32s(E::KEY_MIN)));
-                    }
-                }
-            }
-            faults = s.select_f32s(bad, s.splat_f32s(1.0), faults);
-            let (vectors, _) = S::as_simd_f32s(&acc);
-            let mut top = vectors[0];
-            for &v in &vectors[1..] {
-                top = s.select_f32s(s.greater_than_f32s(v, top), v, top);
-            }
-            // No NaN is left in here, and which zero comes out doesn't matter.
-            let top = s.reduce_max_f32s(top);
-            if let Some(store) = store {
+        let (full, rest) = self.row.as_chunks::<BLOCK>();
+        let mut stores = self.blocks.iter_mut();
+        let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
+        for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
+            *group = padded(part);
+        }
+        let last = if rest.is_empty() { None } else { Some(&last[..]) };
+        let blocks = full.iter().map(
+            #[inline(always)]
+            |chunk| chunk.as_chunks::<LANES>().0,
+        );
+        for (i, groups) in blocks.chain(last).enumerate() {
+            let top = block(s, groups, &mut faults);
+            if let Some(store) = stores.next() {
                 *store = E::from_key(top);
             }
             if top > best {
                 best = top;
-                best_block = index;
+                best_block = i;
             }
-        };
-
-        let (full, rest) = self.row.as_chunks::<BLOCK>();
-        let mut stores = self.blocks.iter_mut();
-        for (i, chunk) in full.iter().enumerate() {
-            block(i, chunk.as_chunks::<LANES>().0, stores.next());
         }
-        if !rest.is_empty() {
-            let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
-            for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
-                *group = padded(part);
-            }
-            block(full.len(), &last, stores.next());
-        }
-        Scan {
-            max: E::from_key(best),
-            block: best_block,
-            clean: s.reduce_max_f32s(faults) == 0.0,
-        }
+        Scan { max: E::from_key(best), block: best_block, clean: s.reduce_max_f32s(faults) == 0.0 }
     }
 }
 
@@ -147,11 +144,7 @@ pub fn argmax_first<E: Element>(level: Level, row: &[E]) -> Option<usize> {
         return Some(0);
     }
     let found = scan(level, row, &mut []);
-    Some(if found.clean {
-        first_equal(row, found.block, found.max)
-    } else {
-        plain_argmax(row)
-    })
+    Some(if found.clean { first_equal(row, found.block, found.max) } else { plain_argmax(row) })
 }
 
 /// The scan itself, for the rare row with a NaN or +inf, whose keys say too little.
