@@ -92,11 +92,7 @@ pub struct Draws {
 impl Draws {
     /// The draws of a stream, from step 0.
     pub fn new(seed: u64, stream: u64) -> Self {
-        Self {
-            seed,
-            stream,
-            step: 0,
-        }
+        Self { seed, stream, step: 0 }
     }
 
     /// The next draw. After `2^64` steps the stream begins again.
@@ -175,10 +171,8 @@ mod tests {
     #[test]
     fn the_test_s_own_chacha8_gives_the_published_keystream() {
         // ChaCha8 with a 256-bit key, all zero, and a zero nonce.
-        let bytes: Vec<u8> = chacha8_block(0, 0, 0)
-            .into_iter()
-            .flat_map(u32::to_le_bytes)
-            .collect();
+        let bytes: Vec<u8> =
+            chacha8_block(0, 0, 0).into_iter().flat_map(u32::to_le_bytes).collect();
         let published = [
             0x3e, 0x00, 0xef, 0x2f, 0x89, 0x5f, 0x40, 0xd6, 0x7f, 0x5b, 0xb8, 0xe8, 0x1f, 0x09,
             0xa5, 0xa1, 0x2c, 0x84, 0x0e, 0xc3, 0xce, 0x9a, 0x7f, 0x3b, 0x18, 0x1b, 0xe1, 0x88,
