@@ -23,13 +23,7 @@ impl Memory {
         let low = logit_of_rank(row.blocks, row.scale.max(), n);
         self.tokens.clear();
         if n > 0 {
-            collect_between(
-                row.level,
-                row.data,
-                row.blocks,
-                Between { low, high: f32::MAX },
-                &mut self.tokens,
-            );
+            collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
         }
         if n < self.tokens.len() {
             self.tokens.select_nth_unstable(n);
@@ -54,6 +48,8 @@ pub(crate) struct Head<'a> {
     tokens: &'a [Candidate],
     weights: &'a [f32],
     sums: &'a [u64],
+    /// All tokens with at least this logit are in the head.
+    low: f32,
     /// No token outside weighs more than this.
     outside: f32,
     /// Whether no token outside has mass.
@@ -86,11 +82,11 @@ fn logit_of_rank(blocks: &[f32], max: f32, want: usize) -> f32 {
 }
 
 impl<'a> Head<'a> {
-    /// Collects the head of a row. With `total` unknown it is bounded by what the block maxima say.
+    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say.
     pub fn new<E: Element>(
         row: &Row<'_, E>,
         reach: Reach,
-        total: Option<u64>,
+        known: Option<Bracket>,
         memory: &'a mut Memory,
     ) -> Self {
         let low = match reach {
@@ -99,7 +95,7 @@ impl<'a> Head<'a> {
         };
         let Memory { tokens, logits, weights, sums } = memory;
         tokens.clear();
-        collect_between(row.level, row.data, row.blocks, Between { low, high: f32::MAX }, tokens);
+        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));
@@ -116,12 +112,34 @@ impl<'a> Head<'a> {
 
         let outside = row.scale.weight(low);
         let complete = low == f32::MIN || mass(outside) == 0;
-        let total = match total {
+        let total = match known {
             _ if complete => Bracket::exact(sum),
-            Some(total) => Bracket::exact(total),
+            Some(total) => total,
             None => bounds(row, low, sum, logits),
         };
-        Self { tokens, weights, sums, outside, complete, total }
+        Self { tokens, weights, sums, low, outside, complete, total }
+    }
+
+    /// Narrows the bounds on the total mass.
+    pub fn set_total(&mut self, total: Bracket) {
+        if !self.complete {
+            self.total = total;
+        }
+    }
+
+    /// The mass of the head alone.
+    pub fn mass(&self) -> u64 {
+        self.sums.last().copied().unwrap_or(0)
+    }
+
+    /// About the total mass, from a sample of the tokens outside. No decision may depend on it, only the way to one.
+    pub fn estimate<E: Element>(&self, row: &Row<'_, E>, sample: &mut Vec<f32>) -> u64 {
+        const SAMPLE: usize = 1024;
+        let stride = row.data.len().div_ceil(SAMPLE);
+        let logits = row.data.iter().step_by(stride).map(|v| v.to_f32());
+        sample.clear();
+        sample.extend(logits.map(|l| if l < self.low { l } else { f32::NEG_INFINITY }));
+        self.mass().saturating_add(total_mass(row.level, sample, row.scale) * stride as u64)
     }
 }
 

@@ -156,6 +156,20 @@ mod tests {
         }
     }
 
+    /// CI shows this test's output, so that a run says which levels its results stand for.
+    #[test]
+    fn prints_the_levels() {
+        let names: Vec<&str> = Level::available().map(Level::name).collect();
+        println!("levels on {}: {}", std::env::consts::ARCH, names.join(", "));
+
+        #[cfg(target_arch = "aarch64")]
+        assert_eq!(names, ["neon", "scalar"]);
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        assert_eq!(names, ["simd128", "scalar"]);
+        #[cfg(target_arch = "x86_64")]
+        assert!(names.contains(&"avx2") || !std::is_x86_feature_detected!("avx2"));
+    }
+
     #[test]
     fn an_unknown_level_lists_the_available_ones() {
         let text = Level::by_name("mmx").unwrap_err().to_string();

@@ -6,6 +6,8 @@ mod batch;
 mod element;
 mod error;
 mod filter;
+#[doc(hidden)]
+pub mod floors;
 mod fraction;
 mod full;
 mod head;

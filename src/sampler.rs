@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::filter::{Decision, Kept, Stages, Typical, TypicalMemory, decide};
 use crate::full::{self, Full};
 use crate::head::{self, Head, Reach};
-use crate::kernels::{Candidate, Moments, ONE, Scale, moments, total_mass};
+use crate::kernels::{Candidate, Moments, ONE, Scale, cheap_bounds, moments, total_mass};
 use crate::level::Level;
 use crate::params::SamplingParams;
 use crate::pick::{Alternative, Pick, Report};
-use crate::rank::Need;
+use crate::rank::{Bracket, Need};
 use crate::report;
 use crate::row::Row;
 
@@ -21,6 +21,7 @@ pub struct Scratch {
     head: head::Memory,
     full: full::Memory,
     typical: TypicalMemory,
+    sample: Vec<f32>,
     paths: Paths,
 }
 
@@ -41,32 +42,68 @@ impl Scratch {
     pub fn start_at(&mut self, path: Path) {
         self.paths.start = path;
     }
+
+    fn parts(&mut self) -> (&mut Vec<f32>, Parts<'_>) {
+        let Self { blocks, head, full, typical, sample, paths } = self;
+        (blocks, Parts { head, full, typical, sample, paths })
+    }
+}
+
+/// The parts of a [`Scratch`] that a decision uses, once the row has borrowed the block maxima.
+struct Parts<'a> {
+    head: &'a mut head::Memory,
+    full: &'a mut full::Memory,
+    typical: &'a mut TypicalMemory,
+    sample: &'a mut Vec<f32>,
+    paths: &'a mut Paths,
+}
+
+impl Parts<'_> {
+    fn again(&mut self) -> Parts<'_> {
+        let Self { head, full, typical, sample, paths } = self;
+        Parts { head, full, typical, sample, paths }
+    }
 }
 
 /// How a decision was made. Each gives the same tokens; they differ in what they read.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Path {
-    /// From the head of the rank and bounds on the rest.
+    /// From the head of the rank and what the block maxima say of the rest.
     #[default]
     Bounds,
-    /// From the head of the rank and the exact total mass.
+    /// From the head of the rank and the cheap pass's bounds on the total.
+    Cheap,
+    /// From the head of the rank and the exact total.
     Exact,
     /// From the whole row's histogram.
     Full,
 }
 
-/// Counts of decisions by path.
+/// Counts of decisions by path; greedy ones are on none.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paths {
     start: Path,
     /// Decisions by [`Path::Bounds`].
     pub bounds: u64,
+    /// Decisions by [`Path::Cheap`].
+    pub cheap: u64,
     /// Decisions by [`Path::Exact`].
     pub exact: u64,
     /// Decisions by [`Path::Full`].
     pub full: u64,
+}
+
+impl Paths {
+    fn count(&mut self, path: Path) {
+        *match path {
+            Path::Bounds => &mut self.bounds,
+            Path::Cheap => &mut self.cheap,
+            Path::Exact => &mut self.exact,
+            Path::Full => &mut self.full,
+        } += 1;
+    }
 }
 
 /// A checked [`SamplingParams`] and the level it runs on; picks tokens from rows. Stateless: the same row, parameters and
@@ -181,9 +218,9 @@ impl Sampler {
         u: f64,
         scratch: &mut Scratch,
     ) -> Result<Pick, Error> {
-        let Scratch { blocks, head, full, typical, paths } = scratch;
+        let (blocks, parts) = scratch.parts();
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
-        let decision = self.decide(&row, u, None, head, full, typical, paths);
+        let decision = self.decide(&row, u, None, parts);
         Ok(Pick { token: decision.token.id(), kept: decision.kept.map(|k| k.count as u32) })
     }
 
@@ -212,17 +249,17 @@ impl Sampler {
         scratch: &mut Scratch,
         report: &mut Report,
     ) -> Result<(), Error> {
-        let Scratch { blocks, head, full, typical, paths } = scratch;
+        let (blocks, mut parts) = scratch.parts();
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let moments = moments(row.level, row.data, row.scale);
-        let decision = self.decide(&row, u, Some(moments.mass), head, full, typical, paths);
+        let decision = self.decide(&row, u, Some(moments.mass), parts.again());
         let numbers = Numbers { scale: row.scale, moments, decision };
         let (kept, kept_mass) = numbers.kept();
         report.kept = kept as u32;
         report.retained = report::share(kept_mass, moments.mass);
         report.entropy = report::entropy(moments.mean(), numbers.log_total());
         report.chosen = numbers.of(decision.token);
-        let best = head.best(&row, alternatives);
+        let best = parts.head.best(&row, alternatives);
         report.alternatives.clear();
         report.alternatives.extend(best.iter().map(|&t| numbers.of(t)));
         if !best.contains(&decision.token) {
@@ -241,37 +278,88 @@ impl Sampler {
         &self,
         row: &Row<'_, E>,
         u: f64,
-        mut total: Option<u64>,
-        head: &mut head::Memory,
-        full: &mut full::Memory,
-        typical: &mut TypicalMemory,
-        paths: &mut Paths,
+        total: Option<u64>,
+        scratch: Parts<'_>,
     ) -> Decision {
         if self.params.is_greedy() {
             return Decision::single(row.best());
         }
+        let Parts { head, full, typical, sample, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
         let mut typical = Typical { level: row.level, scale: row.scale, memory: typical };
-        if paths.start == Path::Exact {
-            total = total.or_else(|| Some(total_mass(row.level, row.data, row.scale)));
+        let mut total = Total::new(row, total);
+        while total.path < paths.start.min(Path::Exact) {
+            total.improve();
         }
-        let mut reaches = Reaches::new(&stages, row);
-        let mut reach = reaches.next().filter(|_| paths.start < Path::Full);
-        while let Some(at) = reach {
-            let mut ranked = Head::new(row, at, total, head);
-            match decide(&stages, u, &mut ranked, &mut typical) {
-                Ok(decision) => {
-                    *(if total.is_some() { &mut paths.exact } else { &mut paths.bounds }) += 1;
-                    return decision;
+        for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
+            let mut ranked = Head::new(row, reach, total.known, head);
+            let need = loop {
+                match decide(&stages, u, &mut ranked, &mut typical) {
+                    Ok(decision) => {
+                        paths.count(total.path);
+                        return decision;
+                    }
+                    Err(Need::Total) => {
+                        // Better bounds cost a pass: not where they will only show that the decision goes deeper.
+                        if total.path == Path::Bounds {
+                            ranked.set_total(Bracket::exact(ranked.estimate(row, sample)));
+                            if let Err(Need::Depth) = decide(&stages, u, &mut ranked, &mut typical)
+                            {
+                                break Need::Depth;
+                            }
+                        }
+                        if let Some(better) = total.improve() {
+                            ranked.set_total(better);
+                        } else {
+                            break Need::Depth;
+                        }
+                    }
+                    Err(Need::Depth) => break Need::Depth,
                 }
-                Err(Need::Total) => total = Some(total_mass(row.level, row.data, row.scale)),
-                Err(Need::Depth) => reach = reaches.next(),
+            };
+            debug_assert_eq!(need, Need::Depth);
+            if ranked.mass() < ranked.estimate(row, sample) / FLAT {
+                break;
             }
         }
-        paths.full += 1;
+        paths.count(Path::Full);
         let mut ranked = Full::new(row, full);
         // The whole rank needs nothing more: a checked row has a token with mass.
-        decide(&stages, u, &mut ranked, &mut typical).unwrap_or(Decision::single(row.best()))
+        let decision = decide(&stages, u, &mut ranked, &mut typical);
+        debug_assert!(decision.is_ok());
+        decision.unwrap_or(Decision::single(row.best()))
+    }
+}
+
+/// A head with less than this fraction of the mass is not worth another try.
+const FLAT: u64 = 4;
+
+/// What is known of a row's total mass, and by which path.
+struct Total<'a, E> {
+    row: &'a Row<'a, E>,
+    path: Path,
+    known: Option<Bracket>,
+}
+
+impl<'a, E: Element> Total<'a, E> {
+    fn new(row: &'a Row<'a, E>, exact: Option<u64>) -> Self {
+        let path = if exact.is_some() { Path::Exact } else { Path::Bounds };
+        Self { row, path, known: exact.map(Bracket::exact) }
+    }
+
+    /// The next better bounds; `None` from the exact total on.
+    fn improve(&mut self) -> Option<Bracket> {
+        let Row { level, data, scale, .. } = *self.row;
+        let cheap = match self.path {
+            Path::Bounds => cheap_bounds(level, data, scale),
+            Path::Cheap => None,
+            Path::Exact | Path::Full => return None,
+        };
+        (self.path, self.known) = match cheap {
+            Some((low, high)) => (Path::Cheap, Some(Bracket { low, high })),
+            None => (Path::Exact, Some(Bracket::exact(total_mass(level, data, scale)))),
+        };
+        self.known
     }
 }
 

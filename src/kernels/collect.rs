@@ -59,11 +59,18 @@ impl core::fmt::Debug for Candidate {
     }
 }
 
-/// Which logits to collect: `low <= logit <= high`.
+/// Which logits to collect: `low <= logit < end`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between {
     pub low: f32,
-    pub high: f32,
+    pub end: f32,
+}
+
+impl Between {
+    /// All from `low` on.
+    pub fn from(low: f32) -> Self {
+        Self { low, end: f32::INFINITY }
+    }
 }
 
 struct Pass<'a, E> {
@@ -74,54 +81,70 @@ struct Pass<'a, E> {
     out: &'a mut Vec<Candidate>,
 }
 
-/// Whether a logit of the group reaches the threshold.
+/// Appends those of a group's tokens that are in the range; counts those at or above its end.
 #[inline(always)]
-fn reaches<E: Element, S: Simd>(s: S, group: &[E; LANES], low_key: S::f32s) -> bool {
-    let keys = E::keys(group);
-    let mut hits = s.splat_f32s(0.0);
-    for &key in S::as_simd_f32s(&keys).0 {
-        hits = s.select_f32s(s.greater_than_or_equal_f32s(key, low_key), s.splat_f32s(1.0), hits);
-    }
-    s.reduce_max_f32s(hits) > 0.0
-}
-
-/// Appends those of a group's tokens that are in the range.
-#[inline(always)]
-fn append<E: Element>(start: usize, group: &[E], range: Between, out: &mut Vec<Candidate>) {
+fn append<E: Element>(
+    start: usize,
+    group: &[E],
+    range: Between,
+    out: &mut Vec<Candidate>,
+) -> usize {
     let mut n = out.len();
     out.resize(n + LANES, Candidate(0));
-    for (i, v) in group.iter().enumerate() {
+    let mut above = 0;
+    for (slot, v) in group.iter().enumerate() {
         let logit = v.to_f32();
-        out[n] = Candidate::new((start + i) as u32, logit);
-        n += usize::from(logit >= range.low && logit <= range.high);
+        out[n] = Candidate::new((start + slot) as u32, logit);
+        let ends = logit >= range.end;
+        above += usize::from(ends);
+        n += usize::from(logit >= range.low && !ends);
     }
     out.truncate(n);
+    above
 }
 
 impl<E: Element> WithSimd for Pass<'_, E> {
-    type Output = ();
+    type Output = u64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) {
+    fn with_simd<S: Simd>(self, s: S) -> u64 {
         let Self { row, blocks, range, out } = self;
-        let low_key = s.splat_f32s(E::key_at_least(range.low));
+        let low = s.splat_f32s(E::key_at_least(range.low));
+        let end = s.splat_f32s(E::key_at_least(range.end));
+        let (zero, one) = (s.splat_f32s(0.0), s.splat_u32s(1));
+        let mut above = 0;
         for (b, (block, &top)) in row.chunks(BLOCK).zip(blocks).enumerate() {
             if top < range.low {
                 continue;
             }
             let start = b * BLOCK;
             let (groups, tail) = block.as_chunks::<LANES>();
+            let mut ends = s.splat_u32s(0);
             for (g, group) in groups.iter().enumerate() {
-                if reaches(s, group, low_key) {
+                let keys = E::keys(group);
+                let mut hits = zero;
+                for &key in S::as_simd_f32s(&keys).0 {
+                    let beyond = s.greater_than_or_equal_f32s(key, end);
+                    ends = s.select_u32s(beyond, s.add_u32s(ends, one), ends);
+                    let reaches = s.greater_than_or_equal_f32s(key, low);
+                    let hit = s.select_f32s(reaches, s.splat_f32s(1.0), hits);
+                    hits = s.select_f32s(beyond, hits, hit);
+                }
+                if s.reduce_max_f32s(hits) > 0.0 {
                     append(start + g * LANES, group, range, out);
                 }
             }
-            append(start + groups.len() * LANES, tail, range, out);
+            let mut lanes = [0u32; LANES];
+            S::as_mut_simd_u32s(&mut lanes).0[0] = ends;
+            above += u64::from(lanes.iter().sum::<u32>());
+            above += append(start + groups.len() * LANES, tail, range, out) as u64;
         }
+        above
     }
 }
 
-/// Appends the tokens of a scanned row with logits in `range`, by ascending id. `blocks` are the block maxima.
+/// Appends the tokens of a scanned row with logits in `range`, by ascending id; gives the number of tokens above the range.
+/// `blocks` are the block maxima.
 #[inline]
 pub(crate) fn collect_between<E: Element>(
     level: Level,
@@ -129,8 +152,8 @@ pub(crate) fn collect_between<E: Element>(
     blocks: &[f32],
     range: Between,
     out: &mut Vec<Candidate>,
-) {
-    level.run(Pass { row, blocks, range, out });
+) -> u64 {
+    level.run(Pass { row, blocks, range, out })
 }
 
 /// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never
@@ -170,12 +193,6 @@ pub fn collect<E: Element>(
         }
     }
     out.clear();
-    collect_between(
-        level,
-        row,
-        &blocks,
-        Between { low: threshold.max(f32::MIN), high: f32::MAX },
-        out,
-    );
+    collect_between(level, row, &blocks, Between::from(threshold.max(f32::MIN)), out);
     Ok(())
 }

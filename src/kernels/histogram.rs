@@ -1,7 +1,8 @@
 //! Count and exact mass of a row's tokens per bucket of weights: an exponent and some bits of the mantissa.
 
-use super::for_groups;
-use super::weight::{Exp, Scale, arguments, mass};
+use super::exp::{HI, HI_BITS, Halves, LO_BITS, LO_ROUND, check_row};
+use super::for_batches;
+use super::weight::{BATCH, ROUND, Scale, Weigher, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -10,6 +11,10 @@ use pulp::{Simd, WithSimd};
 /// A weight of 2^-44 or less has no mass, so 44 powers of two matter.
 const EXPONENTS: usize = 44;
 const ONE_BITS: u32 = 1.0f32.to_bits();
+/// The largest weight without mass, `2^-44`: half a unit, which rounds to even.
+const LEAST: f32 = f32::from_bits(ONE_BITS - ((EXPONENTS as u32) << 23));
+/// Scaled weights have this in their bits.
+const SCALED: u32 = (HI_BITS as u32) << 23;
 
 /// Mantissa bits that select a bucket in the samplers' histogram.
 const FINE: u32 = 5;
@@ -17,80 +22,131 @@ const FINE: u32 = 5;
 /// Buckets of the samplers' histogram: the weight 1 alone, then 32 to a power of two.
 pub(crate) const BUCKETS: usize = 1 + (EXPONENTS << FINE);
 
-/// The tokens of one bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bucket {
-    pub mass: u64,
-    pub count: u64,
-}
-
-/// Counts from the top, so that buckets ascend with the rank: 0 holds the weight 1 alone.
-#[inline(always)]
-fn bucket_at<const FINE: u32>(weight: f32) -> usize {
-    let shift = 23 - FINE;
-    (((ONE_BITS + (1 << shift) - 1).wrapping_sub(weight.to_bits())) >> shift) as usize
-}
-
-/// The bucket of a weight in the samplers' histogram; `BUCKETS` or more for one without mass.
+/// Counts from the top, so that buckets ascend with the rank: 0 holds the weight 1 alone. `BUCKETS` or more for a weight
+/// below all that have mass.
 pub(crate) fn bucket_of(weight: f32) -> usize {
-    bucket_at::<FINE>(weight)
+    (first(FINE).wrapping_sub(weight.to_bits()) >> (23 - FINE)) as usize
 }
 
-/// The smallest weight of a bucket of the samplers' histogram.
+/// The smallest weight of a bucket.
 pub(crate) fn bucket_floor(bucket: usize) -> f32 {
     f32::from_bits(ONE_BITS - ((bucket as u32) << (23 - FINE)))
 }
 
-struct Pass<'a, E, const FINE: u32> {
-    row: &'a [E],
-    scale: Scale,
-    /// One more than there are buckets: the last takes what has no mass.
-    buckets: &'a mut [Bucket],
+/// What the bits of a weight are subtracted from to get its bucket, shifted.
+const fn first(fine: u32) -> u32 {
+    ONE_BITS + (1 << (23 - fine)) - 1
 }
 
-impl<E: Element, const FINE: u32> WithSimd for Pass<'_, E, FINE> {
+/// Tokens next to each other often fall into the same bucket, where each addition would wait for the one before; so
+/// there are this many of every bucket, used in turn.
+const COPIES: usize = 4;
+
+/// The sums of a bucket.
+pub(crate) type Copies = [u64; COPIES];
+
+/// Sums masses and counts for a power of two of buckets each, or none; the last takes what has no mass.
+struct Pass<'a, E, const FINE: u32, const MASSES: usize, const COUNTS: usize> {
+    row: &'a [E],
+    scale: Scale,
+    masses: &'a mut [Copies; MASSES],
+    counts: &'a mut [Copies; COUNTS],
+}
+
+impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> WithSimd
+    for Pass<'_, E, FINE, MASSES, COUNTS>
+{
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let max = s.splat_f32s(self.scale.max());
-        let temperature = s.splat_f32s(self.scale.temperature());
-        let exp = Exp::new(s, 0);
-        let buckets = self.buckets;
-        let last = buckets.len() - 1;
-        for_groups(
+        let weigher = Weigher::new(s, self.scale, HI_BITS);
+        let halves = Halves::new(s);
+        let no_mass = pinned(s, LEAST * HI);
+        let last = const { if MASSES > COUNTS { MASSES } else { COUNTS } } as u32 - 1;
+        let (first, last) = (s.splat_u32s(first(FINE) + SCALED), s.splat_u32s(last));
+        let (round, lo_round) = (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits()));
+        let Self { masses, counts, .. } = self;
+        let mut x = [[0.0; LANES]; BATCH];
+        for_batches(
             self.row,
             #[inline(always)]
-            |group| {
-                let logits = E::widen(group);
-                let mut stored = [0.0f32; LANES];
-                for (&logit, w) in
-                    S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(&mut stored).0)
-                {
-                    *w = exp.weights(s, arguments(s, logit, max, temperature));
-                }
-                for w in stored {
-                    let mass = mass(w);
-                    let bucket = &mut buckets[bucket_at::<FINE>(w).min(last)];
-                    bucket.mass += mass;
-                    bucket.count += u64::from(mass != 0);
+            |groups| {
+                weigher.arguments(s, groups, &mut x);
+                let x = &mut x[..groups.len()];
+                weigher.massive_weights(s, x);
+                for x in x {
+                    let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
+                    let mut buckets = [0u32; LANES];
+                    let parts = S::as_mut_simd_u32s(&mut hi).0.iter_mut();
+                    let parts = parts.zip(S::as_mut_simd_u32s(&mut lo).0);
+                    let out = parts.zip(S::as_mut_simd_u32s(&mut buckets).0);
+                    for (&t, ((hi, lo), bucket)) in S::as_simd_f32s(x).0.iter().zip(out) {
+                        let (h, l) = halves.of(s, t);
+                        (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
+                        let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
+                        let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
+                        *bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                    }
+                    let mut mass = [0u64; LANES];
+                    for i in 0..LANES {
+                        let low = i64::from(lo[i] as i32);
+                        mass[i] = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
+                    }
+                    for i in 0..LANES {
+                        // Always inside; the remainder only shows it.
+                        if MASSES != 0 {
+                            masses[buckets[i] as usize % MASSES][i % COPIES] += mass[i];
+                        }
+                        if COUNTS != 0 {
+                            counts[buckets[i] as usize % COUNTS][i % COPIES] += 1;
+                        }
+                    }
                 }
             },
         );
     }
 }
 
-/// Fills the samplers' histogram, `BUCKETS + 1` buckets, of which the last stays empty.
-#[inline]
-pub(crate) fn histogram<E: Element>(
-    level: Level,
-    row: &[E],
-    scale: Scale,
-    buckets: &mut Vec<Bucket>,
-) {
-    buckets.clear();
-    buckets.resize(BUCKETS + 1, Bucket::default());
-    level.run(Pass::<E, FINE> { row, scale, buckets });
+/// The samplers' histogram of one quantity.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    filling: Vec<Copies>,
+    /// One sum a bucket.
+    pub buckets: Vec<u64>,
+}
+
+/// A power of two above `BUCKETS`.
+const ROOM: usize = 2048;
+
+impl Histogram {
+    fn fill(&mut self, pass: impl FnOnce(&mut [Copies; ROOM])) {
+        self.filling.clear();
+        self.filling.resize(ROOM, Copies::default());
+        if let Some(filling) = self.filling.first_chunk_mut() {
+            pass(filling);
+        }
+        self.buckets.clear();
+        self.buckets.extend(self.filling[..BUCKETS].iter().map(total));
+    }
+
+    /// The masses of a row's tokens.
+    pub fn fill_masses<E: Element>(&mut self, level: Level, row: &[E], scale: Scale) {
+        self.fill(|masses| {
+            level.run(Pass::<E, FINE, ROOM, 0> { row, scale, masses, counts: &mut [] });
+        });
+    }
+
+    /// The number of a row's tokens with mass.
+    pub fn fill_counts<E: Element>(&mut self, level: Level, row: &[E], scale: Scale) {
+        self.fill(|counts| {
+            level.run(Pass::<E, FINE, 0, ROOM> { row, scale, masses: &mut [], counts });
+        });
+    }
+}
+
+fn total(copies: &Copies) -> u64 {
+    copies.iter().sum()
 }
 
 /// Tokens with mass, by the exponent of their weight.
@@ -117,10 +173,10 @@ impl ExponentHistogram {
 
 /// Count and exact mass of a row's tokens per exponent of their weight `E((l - m) / T)`.
 ///
-/// `scale` holds `m`, the row's maximum, and `T`. Tokens without mass (weight `2^-44` or less, masked, NaN) are not counted.
+/// `scale` holds `m`, the row's maximum (or more), and `T`. Tokens without mass (weight `2^-44` or less, masked) are not counted.
 ///
 /// # Errors
-/// [`Error::RowLength`] over `2^20` logits.
+/// As [`exp_weights`](super::exp_weights).
 ///
 /// ```
 /// use sortless::{kernels::{exponent_histogram, Scale, ONE}, Level};
@@ -135,15 +191,11 @@ pub fn exponent_histogram<E: Element>(
     row: &[E],
     scale: Scale,
 ) -> Result<ExponentHistogram, Error> {
-    if row.len() > crate::MAX_VOCAB {
-        return Err(Error::RowLength { len: row.len() });
-    }
-    let mut buckets = [Bucket::default(); EXPONENTS + 2];
-    level.run(Pass::<E, 0> { row, scale, buckets: &mut buckets });
-    let mut histogram = ExponentHistogram { count: [0; EXPONENTS + 1], mass: [0; EXPONENTS + 1] };
-    for (i, bucket) in buckets[..=EXPONENTS].iter().enumerate() {
-        histogram.count[i] = bucket.count as u32;
-        histogram.mass[i] = bucket.mass;
-    }
-    Ok(histogram)
+    check_row(level, row, scale)?;
+    let (mut masses, mut counts) = ([Copies::default(); 64], [Copies::default(); 64]);
+    level.run(Pass::<E, 0, 64, 64> { row, scale, masses: &mut masses, counts: &mut counts });
+    Ok(ExponentHistogram {
+        count: core::array::from_fn(|i| total(&counts[i]) as u32),
+        mass: core::array::from_fn(|i| total(&masses[i])),
+    })
 }

@@ -11,6 +11,7 @@
 //! | [`collect`] | the tokens whose logit reaches a threshold |
 //! | [`exponent_histogram`] | count and exact mass of the tokens per exponent of their weight |
 
+mod cheap;
 mod collect;
 mod exp;
 mod histogram;
@@ -24,24 +25,31 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
+pub(crate) use cheap::{cheap_bounds, cheap_sum};
 pub(crate) use collect::{Between, collect_between};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use histogram::{BUCKETS, Bucket, bucket_floor, bucket_of, histogram};
+pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
 
 use crate::element::{Element, LANES};
+use weight::BATCH;
 
-/// Calls `f` with every group of 16, the last one padded with masked tokens. Closures given to it must be
-/// `#[inline(always)]`, as everything else between a level and an instruction: one that isn't costs 100 times.
+/// Calls `f` with every batch of groups of 16; the last one may be shorter, and its last group is padded with masked tokens.
+/// Closures given to it must be `#[inline(always)]`, as everything else between a level and an instruction: one that
+/// isn't costs 100 times.
 #[inline(always)]
-pub(crate) fn for_groups<E: Element>(row: &[E], mut f: impl FnMut(&[E; LANES])) {
-    let (groups, tail) = row.as_chunks::<LANES>();
-    for group in groups {
-        f(group);
+pub(crate) fn for_batches<E: Element>(row: &[E], mut f: impl FnMut(&[[E; LANES]])) {
+    let (full, rest) = row.as_chunks::<{ BATCH * LANES }>();
+    for batch in full {
+        f(batch.as_chunks().0);
     }
-    if !tail.is_empty() {
-        f(&padded(tail));
+    if !rest.is_empty() {
+        let mut last = [[E::MASKED; LANES]; BATCH];
+        for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
+            *group = padded(part);
+        }
+        f(&last[..rest.len().div_ceil(LANES)]);
     }
 }
 

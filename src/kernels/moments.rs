@@ -1,7 +1,7 @@
 //! Exact total mass, first moment and number of tokens with mass: what entropy and typical sampling need.
 
-use super::for_groups;
-use super::weight::{Exp, ONE, Scale, arguments, mass};
+use super::for_batches;
+use super::weight::{BATCH, ONE, Scale, Weigher, mass};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -52,32 +52,31 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Moments {
-        let max = s.splat_f32s(self.scale.max());
-        let temperature = s.splat_f32s(self.scale.temperature());
-        let exp = Exp::new(s, 0);
-        let mut lanes = [Moments::default(); LANES];
-        for_groups(
+        let weigher = Weigher::new(s, self.scale, 0);
+        let (mut masses, mut firsts, mut counts) = ([0u64; LANES], [0i64; LANES], [0u64; LANES]);
+        let mut x = [[0.0; LANES]; BATCH];
+        for_batches(
             self.row,
             #[inline(always)]
-            |group| {
-                let logits = E::widen(group);
-                let (mut x, mut w) = ([0.0f32; LANES], [0.0f32; LANES]);
-                let out =
-                    S::as_mut_simd_f32s(&mut x).0.iter_mut().zip(S::as_mut_simd_f32s(&mut w).0);
-                for (&logit, (x, w)) in S::as_simd_f32s(&logits).0.iter().zip(out) {
-                    *x = arguments(s, logit, max, temperature);
-                    *w = exp.weights(s, *x);
-                }
-                for (lane, (w, x)) in lanes.iter_mut().zip(w.into_iter().zip(x)) {
-                    lane.add(w, x);
+            |groups| {
+                weigher.arguments(s, groups, &mut x);
+                let mut w = x;
+                weigher.massive_weights(s, &mut w[..groups.len()]);
+                for (x, w) in x.iter().zip(&w[..groups.len()]) {
+                    for i in 0..LANES {
+                        let mass = mass(w[i]);
+                        masses[i] += mass;
+                        firsts[i] += r_of(w[i], x[i], mass);
+                        counts[i] += u64::from(mass != 0);
+                    }
                 }
             },
         );
-        lanes.iter().fold(Moments::default(), |a, b| Moments {
-            mass: a.mass + b.mass,
-            first: a.first + b.first,
-            count: a.count + b.count,
-        })
+        Moments {
+            mass: masses.iter().sum(),
+            first: firsts.iter().sum(),
+            count: counts.iter().sum(),
+        }
     }
 }
 

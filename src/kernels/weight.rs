@@ -1,5 +1,6 @@
 //! The weight function `E`, the crate's own exp for `x <= 0`, and the mass of a weight.
 
+use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::params::check_temperature;
 use pulp::Simd;
@@ -28,9 +29,31 @@ pub(crate) fn pinned<S: Simd>(s: S, value: f32) -> S::f32s {
     s.splat_f32s(if S::IS_SCALAR { value } else { core::hint::black_box(value) })
 }
 
-/// The weight function's constants in vectors.
+/// Groups that are worked on together. An exp is a long chain of operations, each of which waits for the one before: a
+/// CPU that sees only a few vectors at once mostly waits. So each of two or three parts of the chain runs over all vectors
+/// of a batch before the next does.
+pub(crate) const BATCH: usize = 8;
+
+/// A batch of groups.
+pub(crate) type Lanes = [[f32; LANES]; BATCH];
+
+/// The vectors of a part of a batch.
+#[inline(always)]
+pub(crate) fn vectors<S: Simd>(lanes: &[[f32; LANES]]) -> &[S::f32s] {
+    S::as_simd_f32s(lanes.as_flattened()).0
+}
+
+/// The vectors of a part of a batch.
+#[inline(always)]
+pub(crate) fn vectors_mut<S: Simd>(lanes: &mut [[f32; LANES]]) -> &mut [S::f32s] {
+    S::as_mut_simd_f32s(lanes.as_flattened_mut()).0
+}
+
+/// What turns logits into weights times a power of two: constants in vectors.
 #[derive(Clone, Copy)]
-pub(crate) struct Exp<S: Simd> {
+pub(crate) struct Weigher<S: Simd> {
+    max: S::f32s,
+    temperature: S::f32s,
     cut_off: S::f32s,
     log2_e: S::f32s,
     round: S::f32s,
@@ -40,15 +63,17 @@ pub(crate) struct Exp<S: Simd> {
     one: S::f32s,
 }
 
-impl<S: Simd> Exp<S> {
-    /// For weights times `2^scale`.
+impl<S: Simd> Weigher<S> {
+    /// For weights times `2^power`.
     #[inline(always)]
-    pub fn new(s: S, scale: u8) -> Self {
+    pub fn new(s: S, scale: Scale, power: u8) -> Self {
         let [p0, p1, p2, p3, p4] = POLY;
         Self {
+            max: s.splat_f32s(scale.max),
+            temperature: s.splat_f32s(scale.temperature),
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
-            round: pinned(s, ROUND + f32::from(scale)),
+            round: pinned(s, ROUND + f32::from(power)),
             ln2_hi: pinned(s, LN2_HI),
             ln2_lo: pinned(s, LN2_LO),
             poly: [pinned(s, p0), pinned(s, p1), pinned(s, p2), pinned(s, p3), pinned(s, p4)],
@@ -56,34 +81,52 @@ impl<S: Simd> Exp<S> {
         }
     }
 
-    /// `e^x * 2^scale` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, never fused.
+    /// `x_i` of groups of logits: `(l - m) / T`, each step rounded once.
     #[inline(always)]
-    fn of_normal(&self, s: S, x: S::f32s) -> S::f32s {
-        // The integer n + scale stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
+    pub fn arguments<E: Element>(&self, s: S, groups: &[[E; LANES]], x: &mut Lanes) {
+        for (x, group) in x.iter_mut().zip(groups) {
+            let logits = E::widen(group);
+            for (x, &logit) in S::as_mut_simd_f32s(x).0.iter_mut().zip(S::as_simd_f32s(&logits).0) {
+                *x = s.div_f32s(s.sub_f32s(logit, self.max), self.temperature);
+            }
+        }
+    }
+
+    /// `E(x) * 2^power`.
+    #[inline(always)]
+    pub fn weights(&self, s: S, x: &mut [[f32; LANES]]) {
+        for x in vectors_mut::<S>(x) {
+            // A comparison, not a clamp: it also gives 0 for -inf and NaN.
+            let counts = s.greater_than_or_equal_f32s(*x, self.cut_off);
+            *x = s.select_f32s(counts, self.exp(s, *x), s.splat_f32s(0.0));
+        }
+    }
+
+    /// `E(x) * 2^power`, but below the cut-off something else that has no mass either: a clamp is cheaper than a
+    /// comparison. No NaN may come in.
+    #[inline(always)]
+    pub fn massive_weights(&self, s: S, x: &mut [[f32; LANES]]) {
+        for x in vectors_mut::<S>(x) {
+            *x = self.exp(s, s.max_f32s(*x, self.cut_off));
+        }
+    }
+
+    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, never fused.
+    #[inline(always)]
+    fn exp(&self, s: S, x: S::f32s) -> S::f32s {
+        // The integer n + power stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
         let shifted = mul_add(s, x, self.log2_e, self.round);
         let exponent = s.wrapping_dyn_shl_u32s(s.transmute_u32s_f32s(shifted), s.splat_u32s(23));
         let n = s.sub_f32s(shifted, self.round);
         let r = s.sub_f32s(x, s.mul_f32s(n, self.ln2_hi));
         let r = s.sub_f32s(r, s.mul_f32s(n, self.ln2_lo));
+        // Estrin's scheme: as many operations as Horner's, but a shorter chain.
         let [p0, p1, p2, p3, p4] = self.poly;
-        let p = mul_add(s, mul_add(s, mul_add(s, mul_add(s, p0, r, p1), r, p2), r, p3), r, p4);
-        let e = s.add_f32s(mul_add(s, p, s.mul_f32s(r, r), r), self.one);
+        let r2 = s.mul_f32s(r, r);
+        let high = s.add_f32s(s.mul_f32s(r2, p0), mul_add(s, r, p1, p2));
+        let p = s.add_f32s(s.mul_f32s(r2, high), mul_add(s, r, p3, p4));
+        let e = s.add_f32s(mul_add(s, p, r2, r), self.one);
         s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(e), exponent))
-    }
-
-    /// `E * 2^scale`.
-    #[inline(always)]
-    pub fn weights(&self, s: S, x: S::f32s) -> S::f32s {
-        // A comparison, not a clamp: it also gives 0 for -inf and NaN.
-        let counts = s.greater_than_or_equal_f32s(x, self.cut_off);
-        s.select_f32s(counts, self.of_normal(s, x), s.splat_f32s(0.0))
-    }
-
-    /// `E * 2^scale`, but below the cut-off something else that has no mass either: a clamp is cheaper than a
-    /// comparison. No NaN may come in.
-    #[inline(always)]
-    pub fn massive_weights(&self, s: S, x: S::f32s) -> S::f32s {
-        self.of_normal(s, s.max_f32s(x, self.cut_off))
     }
 }
 
@@ -91,17 +134,6 @@ impl<S: Simd> Exp<S> {
 #[inline(always)]
 fn mul_add<S: Simd>(s: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
     s.add_f32s(s.mul_f32s(a, b), c)
-}
-
-/// `x_i` of a vector: `(l - m) / T`, each step rounded once.
-#[inline(always)]
-pub(crate) fn arguments<S: Simd>(
-    s: S,
-    logits: S::f32s,
-    max: S::f32s,
-    temperature: S::f32s,
-) -> S::f32s {
-    s.div_f32s(s.sub_f32s(logits, max), temperature)
 }
 
 /// The weight `E(x)` of an exponent argument `x <= 0`.
@@ -118,7 +150,7 @@ pub(crate) fn arguments<S: Simd>(
 /// ```
 #[inline(always)]
 pub fn weight(x: f32) -> f32 {
-    Exp::new(pulp::Scalar, 0).weights(pulp::Scalar, x)
+    if x >= CUT_OFF { Weigher::new(pulp::Scalar, Scale::UNIT, 0).exp(pulp::Scalar, x) } else { 0.0 }
 }
 
 /// The mass of a weight in `[0, 1]`: `w * 2^43` rounded to the nearest integer, ties to even.
@@ -151,6 +183,8 @@ pub struct Scale {
 }
 
 impl Scale {
+    const UNIT: Self = Self { max: 0.0, temperature: 1.0 };
+
     /// A row's maximum (finite) and a temperature (a normal positive f32).
     ///
     /// # Errors
@@ -182,7 +216,7 @@ impl Scale {
     /// The exponent argument `(logit - max) / temperature`.
     #[inline(always)]
     pub fn argument(&self, logit: f32) -> f32 {
-        arguments(pulp::Scalar, logit, self.max, self.temperature)
+        (logit - self.max) / self.temperature
     }
 
     /// The weight of a logit.
