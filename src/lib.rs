@@ -1,5 +1,7 @@
 //! Exact, deterministic token sampling from a row of logits, without sorting the vocabulary.
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod element;
 mod error;
