@@ -3,12 +3,12 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, mass,
-    nth_equal, survey, weights_into,
+    BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, float_of,
+    mass, nth_equal, order_of, survey, weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, smallest, weight_of_mass};
 use crate::ring::Rings;
-use crate::row::{Row, float_of, order_of};
+use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
 use core::ops::RangeInclusive;
 
