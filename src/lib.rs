@@ -1,5 +1,7 @@
 //! Exact, deterministic token sampling from a row of logits, without sorting the vocabulary.
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod element;
 mod error;
@@ -18,6 +20,7 @@ mod pick;
 mod rank;
 pub mod reference;
 mod report;
+mod ring;
 pub mod rng;
 mod row;
 mod sampler;
