@@ -80,7 +80,6 @@
 //! moved, and in a batch the other rows have their results.
 #![cfg_attr(doctest, doc = "\n# The README")]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
-
 #![forbid(unsafe_code)]
 
 mod batch;
