@@ -108,6 +108,12 @@ impl<'a> Head<'a> {
         Some(Self { tokens, weights, sums, low, outside, complete, total })
     }
 
+    /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
+    pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
+        let total = Bracket::exact(sums.last().copied().unwrap_or(0));
+        Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
+    }
+
     /// Narrows the bounds on the total mass.
     pub fn set_total(&mut self, total: Bracket) {
         if !self.complete {
@@ -158,6 +164,9 @@ impl Ranked for Head<'_> {
             Seek::Weight(weight) => {
                 (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
             }
+            Seek::Logit(logit) => {
+                (self.tokens.partition_point(|t| t.logit() >= logit), self.low <= logit)
+            }
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -187,5 +196,11 @@ impl Ranked for Head<'_> {
 
     fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
         Err(Need::Depth)
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        out.clear();
+        out.extend_from_slice(&self.tokens[..prefix.count as usize]);
+        Ok(())
     }
 }
