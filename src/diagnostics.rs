@@ -269,7 +269,7 @@ impl<'a, E: Element> Diagnostics<'a, E> {
     fn deviants(&mut self) -> Result<Vec<Deviant>, Error> {
         let mean = self.source.mean(self.lists)?;
         let tokens = &mut self.lists.tokens;
-        self.source.with_rank(Seek::Count(u64::MAX), |ranked| ranked.tokens(None, tokens))?;
+        self.source.with_rank(Seek::Count(u64::MAX), |ranked| ranked.all(tokens))?;
         let measure = self.facts.measure;
         let deviant = |&t: &_| Deviant::new(t, measure.argument(t.logit()), mean);
         Ok(tokens.iter().map(deviant).collect())

@@ -1,9 +1,8 @@
 //! What a row's values, logits or weights, mean: weights, masses, exponent arguments and the numbers made of them.
 
-use crate::kernels::{Candidate, ONE, Scale, mass};
+use crate::kernels::{Candidate, ONE, Scale, float_of, mass, order_of};
 use crate::rank::{Seek, smallest};
 use crate::report;
-use crate::row::{float_of, order_of};
 
 /// How a value becomes a weight. Either way, what a larger value gives is never less.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -78,7 +78,7 @@ impl<'a, E: Element> Source<'a, E> {
         if let Self::Logits(Logits { row, .. }) = self {
             return Ok(moments(row.level, row.data, row.scale).mean());
         }
-        self.with_rank(Seek::Mass(0), |ranked| ranked.tokens(None, &mut lists.tokens))?;
+        self.with_rank(Seek::Mass(0), |ranked| ranked.all(&mut lists.tokens))?;
         let facts = self.facts();
         Ok(facts.mean(&lists.tokens, facts.total))
     }
@@ -142,7 +142,8 @@ impl<E: Element> Logits<'_, E> {
         // A second look is for what turns out to need more than it asked for first.
         for reach in [reach, reach.filter(|_| !short).map(|_| more)] {
             if let Some(reach) = reach.filter(|_| !self.only_full)
-                && let Ok(found) = f(&mut Head::new(&self.row, reach, total, self.head))
+                && let Some(mut head) = Head::new(&self.row, reach, total, self.head)
+                && let Ok(found) = f(&mut head)
             {
                 return Ok(found);
             }

@@ -3,7 +3,7 @@
 use crate::error::{Error, NotFinite, Number};
 use crate::kernels::Candidate;
 use crate::measure::{Facts, Measure};
-use crate::rank::{Bracket, Need, Prefix, Ranked, Seek};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::check_length;
 use crate::select::{Buffers, Target, select};
 
@@ -101,10 +101,18 @@ impl Ranked for Weights<'_> {
         Bracket::exact(self.facts.total)
     }
 
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
         out.clear();
         let bound = prefix.map_or(Candidate::LAST, |p| p.bound);
         out.extend(self.memory.tokens.iter().filter(|&&t| t <= bound));
-        Ok(())
+        Ok(None)
+    }
+
+    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        Err(Need::Depth)
     }
 }

@@ -10,6 +10,8 @@ use sortless::mirostat::{Config, Session, State, Version};
 use sortless::{Error, Scratch};
 use support::*;
 
+type Function = fn(&[u8]) -> Result<String, JsonError>;
+
 fn ask(
     f: impl Fn(&[u8]) -> Result<String, JsonError>,
     request: &Value,
@@ -181,7 +183,7 @@ fn errors_name_the_field() {
 fn no_bytes_make_it_panic() {
     let mut random = Random::new(12);
     let good = base().to_string().into_bytes();
-    let functions: [fn(&[u8]) -> Result<String, JsonError>; 6] =
+    let functions: [Function; 6] =
         [json::init, json::step, json::one_shot, json::replay, json::batch, json::preview];
     for round in 0..3000 {
         let mut bytes = good.clone();
