@@ -114,6 +114,8 @@ pub mod rng;
 mod row;
 mod sampler;
 mod select;
+#[doc(hidden)]
+pub mod shapes;
 mod source;
 mod weights;
 
