@@ -15,6 +15,8 @@ mod level;
 pub mod oracle;
 mod params;
 mod pick;
+#[doc(hidden)]
+pub mod property;
 mod rank;
 pub mod reference;
 mod report;
