@@ -149,6 +149,10 @@ pub(crate) fn cheap_bounds<E: Element>(
     row: &[E],
     scale: Scale,
 ) -> Option<(u64, u64)> {
+    // Here a difference of logits may overflow, so that a token has no mass, and yet be few temperatures long.
+    if scale.temperature() > 1e36 {
+        return None;
+    }
     let (_, offset) = base_2(scale);
     // A NaN or an overflow is not in this range either.
     if !(-4096.0..=4096.0).contains(&offset) {
