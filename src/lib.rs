@@ -106,6 +106,8 @@ mod park_miller;
 mod pick;
 mod prepared;
 pub mod process;
+#[doc(hidden)]
+pub mod property;
 mod rank;
 pub mod reference;
 mod report;
