@@ -9,7 +9,7 @@ use crate::error::{Error, Number};
 /// [`Sampler::new`](crate::Sampler::new).
 ///
 /// ```
-/// use sortless::{SamplingParams};
+/// use sortless::{Sampler, SamplingParams};
 /// let params = SamplingParams::new().with_temperature(0.8).with_top_k(40).with_top_p(0.95);
 /// let sampler = Sampler::new(params)?;
 /// # Ok::<(), sortless::Error>(())

@@ -2,7 +2,7 @@
 //!
 //! Whatever the samplers do fast gives the token, the count and the numbers that the functions here
 //! give, bit for bit. They share with the samplers the weight function
-//! [`weight`](crate::kernels::weight), the types, and the scalar formulas of the reported numbers;
+//! [`weight`], the types, and the scalar formulas of the reported numbers;
 //! all that selects is written a second time here.
 //!
 //! ```
