@@ -43,6 +43,9 @@ pub fn run(args: &Verify) -> Result<Outcome, Failure> {
     Ok(Outcome::bad_if(tally.reference + tally.oracle > 0))
 }
 
+/// What is done with the next rows.
+type Work<'a, E> = Box<dyn FnMut(&[Row<E>]) -> Tally + Send + 'a>;
+
 fn verify<E: Decode>(
     args: &Verify,
     method: &Method,
@@ -54,7 +57,7 @@ fn verify<E: Decode>(
     let progress = Progress::new(file.rows(), "rows", true);
     let mut chunk: Vec<Row<E>> = Vec::new();
     let mut tally = Tally::default();
-    let mut work: Box<dyn FnMut(&[Row<E>]) -> Tally + Send> = match method {
+    let mut work: Work<'_, E> = match method {
         &Method::Stateless(sampler) => {
             let task = Task { sampler, levels, alternatives: args.logprobs };
             Box::new(move |rows| {
