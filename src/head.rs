@@ -2,9 +2,9 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BLOCK, Between, Candidate, ONE, collect_between, mass, total_mass, weights_into,
+    BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, total_mass, weights_into,
 };
-use crate::rank::{Bracket, Need, Prefix, Ranked, Seek};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::{Row, float_of, order_of};
 
 /// Reused memory of [`Head`].
@@ -33,6 +33,9 @@ impl Memory {
         &self.tokens
     }
 }
+
+/// Longer heads take more time to sort than the whole row's histogram to fill.
+const MANY: usize = 2048;
 
 /// How far down the rank to look.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,20 +85,23 @@ fn logit_of_rank(blocks: &[f32], max: f32, want: usize) -> f32 {
 }
 
 impl<'a> Head<'a> {
-    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say.
+    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say. `None` if so many
+    /// tokens are in it that it should not be sorted.
     pub fn new<E: Element>(
         row: &Row<'_, E>,
         reach: Reach,
         known: Option<Bracket>,
         memory: &'a mut Memory,
-    ) -> Self {
-        let low = match reach {
-            Reach::Tokens(want) => logit_of_rank(row.blocks, row.scale.max(), want),
-            Reach::Logit(logit) => logit.max(f32::MIN),
+    ) -> Option<Self> {
+        let (low, want) = match reach {
+            Reach::Tokens(want) => (logit_of_rank(row.blocks, row.scale.max(), want), want),
+            Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
         let Memory { tokens, logits, weights, sums } = memory;
-        tokens.clear();
-        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
+        let Row { level, data, blocks, .. } = *row;
+        if !collect_few(level, data, blocks, low, MANY.max(2 * want), tokens) {
+            return None;
+        }
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));
@@ -117,7 +123,7 @@ impl<'a> Head<'a> {
             Some(total) => total,
             None => bounds(row, low, sum, logits),
         };
-        Self { tokens, weights, sums, low, outside, complete, total }
+        Some(Self { tokens, weights, sums, low, outside, complete, total })
     }
 
     /// Narrows the bounds on the total mass.
@@ -185,15 +191,19 @@ impl Ranked for Head<'_> {
         self.total
     }
 
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
-        let count = match prefix {
-            Some(prefix) => prefix.count as usize,
-            None if self.complete => self.tokens.len(),
-            None => return Err(Need::Depth),
-        };
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
+        let count = prefix.map_or(self.tokens.len(), |p| p.count as usize);
         out.clear();
         out.extend_from_slice(&self.tokens[..count]);
         out.sort_unstable_by_key(|t| t.id());
-        Ok(())
+        Ok(if prefix.is_none() && !self.complete { Some(self.low) } else { None })
+    }
+
+    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        Err(Need::Depth)
     }
 }

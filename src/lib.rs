@@ -20,6 +20,7 @@ mod pick;
 mod rank;
 pub mod reference;
 mod report;
+mod ring;
 pub mod rng;
 mod row;
 mod sampler;

@@ -62,8 +62,24 @@ pub(crate) trait Ranked {
     /// What is known of the total mass of all tokens.
     fn total(&self) -> Bracket;
 
-    /// The tokens of a prefix (all, if `None`) into `out`, in no particular order.
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need>;
+    /// The tokens of a prefix (all, if `None`) into `out`, by id. Gives the largest logit that a token which is missing
+    /// may have, if any may be.
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need>;
+
+    /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
+    /// first exceeds `target`.
+    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need>;
+}
+
+/// What lies inside of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside {
+    pub count: u64,
+    pub mass: u64,
 }
 
 /// The tokens still alive between two filters.

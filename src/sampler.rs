@@ -286,13 +286,15 @@ impl Sampler {
         }
         let Parts { head, full, typical, sample, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
-        let mut typical = Typical { level: row.level, scale: row.scale, memory: typical };
+        let Row { level, data, scale, .. } = *row;
+        let whole = stages.typical_of_all().then(|| moments(level, data, scale));
+        let mut typical = Typical { level, scale, whole, memory: typical };
         let mut total = Total::new(row, total);
         while total.path < paths.start.min(Path::Exact) {
             total.improve();
         }
         for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
-            let mut ranked = Head::new(row, reach, total.known, head);
+            let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
             let need = loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
                     Ok(decision) => {
@@ -399,8 +401,6 @@ impl Reaches {
             (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
         } else if let Some(p) = stages.min_p {
             (min_p_reach(row, p), None)
-        } else if stages.typical_p.is_some() {
-            (None, None)
         } else {
             (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
         };

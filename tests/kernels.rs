@@ -56,8 +56,7 @@ mod plain {
     pub fn weights<E: Make>(row: &[E], max: f32, temperature: f32) -> Vec<f32> {
         let mut weights = Vec::with_capacity(row.len());
         for v in row {
-            let x = (v.to_f32() - max) / temperature;
-            weights.push(weight(if x > 0.0 { 0.0 } else { x }));
+            weights.push(weight((v.to_f32() - max) / temperature));
         }
         weights
     }
@@ -345,25 +344,62 @@ fn every_bf16_pattern() {
     every_pattern::<bf16>();
 }
 
-/// What no sampler passes on, but the kernels define: NaN weighs nothing, and a logit above the maximum that the scale
-/// holds counts as that maximum. In one row, and each pattern in a short row.
+/// What the weights of a row can't be made from: NaN, +inf and logits above the scale's maximum, in this order. Then
+/// nothing is written.
 fn beyond_the_scale<E: Make>() {
     let levels = support::levels();
-    let all = patterns::<E>();
-    for top in [0.0, 3.5, -2.0, 1000.0] {
-        check_exp_on(&levels, &all, top, 1.0, "all patterns with NaN");
-    }
     let step = if support::longest_row() < MAX_VOCAB { 17 } else { 1 };
-    for &v in all.iter().step_by(step) {
-        let row = [E::make(0.25), v, E::make(-1.0)];
-        check_exp_on(&levels, &row, 0.25, 1.0, &format!("a row with {v:?}"));
+    let scale = Scale::new(0.25, 1.0).unwrap();
+    let above = Error::Parameter {
+        name: "max",
+        value: sortless::Number(0.25),
+        expected: "the row's maximum",
+    };
+    let mut seen = [0; 3];
+    for &v in patterns::<E>().iter().step_by(step) {
+        let mut row = [E::make(0.25); 19];
+        let at = (v.to_f32().to_bits() >> 16) as usize % 19;
+        row[at] = v;
+        let want = if let Some(fault) = plain::fault(&row) {
+            seen[0] += 1;
+            fault
+        } else if v.to_f32() > 0.25 {
+            seen[1] += 1;
+            above.clone()
+        } else {
+            seen[2] += 1;
+            check_exp_on(&levels, &row[at..], 0.25, 1.0, "a row with a pattern");
+            continue;
+        };
+        for &level in &levels {
+            let mut weights = [7.0; 19];
+            let got = exp_weights(level, &row, scale, &mut weights);
+            assert_eq!(got, Err(want.clone()), "{v:?}, {level}");
+            assert_eq!(weights, [7.0; 19], "{level}");
+            assert_eq!(exp_mass(level, &row, scale), Err(want.clone()), "{v:?}, {level}");
+            assert_eq!(exponent_histogram(level, &row, scale), Err(want.clone()), "{v:?}, {level}");
+        }
     }
+    assert!(seen.iter().all(|&n| n > 10), "{seen:?}");
 }
 
 #[test]
-fn nan_weighs_nothing_and_logits_above_the_maximum_count_as_it() {
+fn nan_infinity_and_logits_above_the_maximum_have_no_weights() {
     beyond_the_scale::<f16>();
     beyond_the_scale::<bf16>();
+}
+
+#[test]
+fn a_maximum_above_the_row_s_is_fine() {
+    let levels = support::levels();
+    for (name, row) in support::shapes::<f32>(1000, 4) {
+        let top = plain::max(&row).unwrap();
+        for above in [0.0, 0.5, 3.0, 40.0, 100.0] {
+            if (top + above).is_finite() {
+                check_exp_on(&levels, &row, top + above, 1.0, name);
+            }
+        }
+    }
 }
 
 /// Every kind of NaN and +inf that a type has a few of.

@@ -6,6 +6,7 @@ use super::weight::{BATCH, ROUND, Scale, Weigher, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
+use core::hint::black_box;
 use pulp::{Simd, WithSimd};
 
 /// A weight of 2^-44 or less has no mass, so 44 powers of two matter.
@@ -77,29 +78,32 @@ impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> With
                 weigher.massive_weights(s, x);
                 for x in x {
                     let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
-                    let mut buckets = [0u32; LANES];
+                    let mut places = [0u32; LANES];
                     let parts = S::as_mut_simd_u32s(&mut hi).0.iter_mut();
                     let parts = parts.zip(S::as_mut_simd_u32s(&mut lo).0);
-                    let out = parts.zip(S::as_mut_simd_u32s(&mut buckets).0);
-                    for (&t, ((hi, lo), bucket)) in S::as_simd_f32s(x).0.iter().zip(out) {
+                    let out = parts.zip(S::as_mut_simd_u32s(&mut places).0);
+                    for (&t, ((hi, lo), place)) in S::as_simd_f32s(x).0.iter().zip(out) {
                         let (h, l) = halves.of(s, t);
                         (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
                         let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
                         let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
-                        *bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                        let bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                        *place = s.wrapping_dyn_shl_u32s(bucket, s.splat_u32s(COPIES.ilog2()));
                     }
-                    let mut mass = [0u64; LANES];
-                    for i in 0..LANES {
-                        let low = i64::from(lo[i] as i32);
-                        mass[i] = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
-                    }
+                    // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
+                    let (hi, lo, places) = black_box((&hi, &lo, &places));
                     for i in 0..LANES {
                         // Always inside; the remainder only shows it.
+                        let place = places[i] as usize;
                         if MASSES != 0 {
-                            masses[buckets[i] as usize % MASSES][i % COPIES] += mass[i];
+                            let low = i64::from(lo[i] as i32);
+                            let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
+                            masses.as_flattened_mut()[place % (MASSES * COPIES) | (i % COPIES)] +=
+                                mass;
                         }
                         if COUNTS != 0 {
-                            counts[buckets[i] as usize % COUNTS][i % COPIES] += 1;
+                            counts.as_flattened_mut()[place % (COUNTS * COPIES) | (i % COPIES)] +=
+                                1;
                         }
                     }
                 }

@@ -13,6 +13,7 @@
 
 mod cheap;
 mod collect;
+mod equal;
 mod exp;
 mod histogram;
 mod moments;
@@ -26,7 +27,8 @@ pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
 pub(crate) use cheap::{cheap_bounds, cheap_sum};
-pub(crate) use collect::{Between, collect_between};
+pub(crate) use collect::{Between, collect_between, collect_few};
+pub(crate) use equal::{nth_equal, survey};
 pub(crate) use exp::{total_mass, weights_into};
 pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
