@@ -3,12 +3,12 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, mass,
-    nth_equal, survey, weights_into,
+    BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, float_of,
+    mass, nth_equal, order_of, survey, weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, smallest, weight_of_mass};
 use crate::ring::Rings;
-use crate::row::{Row, float_of, order_of};
+use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
 use core::ops::RangeInclusive;
 
@@ -170,14 +170,14 @@ impl<'a, E: Element> Full<'a, E> {
         })
     }
 
-    /// All tokens with at least a weight.
-    fn at_least(&mut self, weight: f32) -> Prefix {
-        let weight = weight.max(weight_of_mass(1));
-        let bucket = bucket_of(weight).min(BUCKETS - 1);
+    /// All tokens with at least a logit, and mass.
+    fn at_least(&mut self, logit: f32) -> Prefix {
+        let logit = logit.max(self.logit_of_weight(weight_of_mass(1)));
+        let bucket = bucket_of(self.row.scale.weight(logit)).min(BUCKETS - 1);
         let mut prefix = Prefix {
             count: self.collect(bucket, self.range(bucket..=bucket)),
             mass: self.memory.masses.buckets[..bucket].iter().sum(),
-            bound: Candidate::new(u32::MAX, self.logit_of_weight(weight)),
+            bound: Candidate::new(u32::MAX, logit),
         };
         for t in self.memory.tokens.iter().filter(|t| **t <= prefix.bound) {
             prefix.count += 1;
@@ -190,7 +190,8 @@ impl<'a, E: Element> Full<'a, E> {
 impl<E: Element> Ranked for Full<'_, E> {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
         let found = match seek {
-            Seek::Weight(w) => Some(self.at_least(w)),
+            Seek::Weight(w) => Some(self.at_least(self.logit_of_weight(w))),
+            Seek::Logit(logit) => Some(self.at_least(logit)),
             Seek::Mass(m) => Self::find(&self.memory.masses.buckets, |sum| sum > m)
                 .and_then(|(bucket, before)| self.refine(bucket, before, Target::Mass(m))),
             Seek::Count(c) => {
@@ -216,7 +217,8 @@ impl<E: Element> Ranked for Full<'_, E> {
         prefix: Option<&Prefix>,
         out: &mut Vec<Candidate>,
     ) -> Result<Option<f32>, Need> {
-        let low = self.logit_of_weight(weight_of_mass(1));
+        let with_mass = self.logit_of_weight(weight_of_mass(1));
+        let low = prefix.map_or(with_mass, |p| p.bound.logit().max(with_mass));
         let Row { level, data, blocks, .. } = *self.row;
         out.clear();
         collect_between(level, data, blocks, Between::from(low), out);

@@ -2,10 +2,11 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, total_mass, weights_into,
+    BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, threshold, total_mass,
+    weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
-use crate::row::{Row, float_of, order_of};
+use crate::row::Row;
 
 /// Reused memory of [`Head`].
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// The `n` best unmasked tokens of a row, by rank, whether they have mass or not.
     pub fn best<E: Element>(&mut self, row: &Row<'_, E>, n: usize) -> &[Candidate] {
-        let low = logit_of_rank(row.blocks, row.scale.max(), n);
+        let low = logit_of_rank(row, n);
         self.tokens.clear();
         if n > 0 {
             collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
@@ -60,28 +61,9 @@ pub(crate) struct Head<'a> {
     total: Bracket,
 }
 
-/// The largest logit that at least `want` tokens reach, as far as block maxima can tell; where there are not that many
-/// blocks, the lowest finite number.
-fn logit_of_rank(blocks: &[f32], max: f32, want: usize) -> f32 {
-    if want > blocks.len() {
-        return f32::MIN;
-    }
-    // Bisect over the floats in their order, until the count is near enough from above.
-    let count = |logit: f32| blocks.iter().map(|&b| u32::from(b >= logit)).sum::<u32>() as usize;
-    let (mut low, mut high) = (order_of(f32::MIN), order_of(max));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let found = count(float_of(middle));
-        if found < want {
-            high = middle - 1;
-        } else {
-            low = middle;
-            if found <= want + want / 4 {
-                break;
-            }
-        }
-    }
-    float_of(low)
+/// A logit that at least `want` tokens reach, as far as block maxima can tell.
+fn logit_of_rank<E: Element>(row: &Row<'_, E>, want: usize) -> f32 {
+    threshold(row.level, row.blocks, row.scale.max(), want)
 }
 
 impl<'a> Head<'a> {
@@ -94,7 +76,7 @@ impl<'a> Head<'a> {
         memory: &'a mut Memory,
     ) -> Option<Self> {
         let (low, want) = match reach {
-            Reach::Tokens(want) => (logit_of_rank(row.blocks, row.scale.max(), want), want),
+            Reach::Tokens(want) => (logit_of_rank(row, want), want),
             Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
         let Memory { tokens, logits, weights, sums } = memory;
@@ -126,6 +108,12 @@ impl<'a> Head<'a> {
         Some(Self { tokens, weights, sums, low, outside, complete, total })
     }
 
+    /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
+    pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
+        let total = Bracket::exact(sums.last().copied().unwrap_or(0));
+        Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
+    }
+
     /// Narrows the bounds on the total mass.
     pub fn set_total(&mut self, total: Bracket) {
         if !self.complete {
@@ -140,7 +128,7 @@ impl<'a> Head<'a> {
 
     /// About the total mass, from a sample of the tokens outside. No decision may depend on it, only the way to one.
     pub fn estimate<E: Element>(&self, row: &Row<'_, E>, sample: &mut Vec<f32>) -> u64 {
-        const SAMPLE: usize = 1024;
+        const SAMPLE: usize = 256;
         let stride = row.data.len().div_ceil(SAMPLE);
         let logits = row.data.iter().step_by(stride).map(|v| v.to_f32());
         sample.clear();
@@ -176,6 +164,9 @@ impl Ranked for Head<'_> {
             Seek::Weight(weight) => {
                 (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
             }
+            Seek::Logit(logit) => {
+                (self.tokens.partition_point(|t| t.logit() >= logit), self.low <= logit)
+            }
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -205,5 +196,11 @@ impl Ranked for Head<'_> {
 
     fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
         Err(Need::Depth)
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        out.clear();
+        out.extend_from_slice(&self.tokens[..prefix.count as usize]);
+        Ok(())
     }
 }

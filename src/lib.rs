@@ -83,6 +83,8 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod diagnostics;
+mod distribution;
 mod element;
 mod error;
 mod filter;
@@ -91,12 +93,21 @@ pub mod floors;
 mod fraction;
 mod full;
 mod head;
+#[cfg(feature = "json")]
+pub mod json;
 pub mod kernels;
 mod level;
+mod measure;
+pub mod mirostat;
 #[doc(hidden)]
 pub mod oracle;
 mod params;
+mod park_miller;
 mod pick;
+mod prepared;
+pub mod process;
+#[doc(hidden)]
+pub mod property;
 mod rank;
 pub mod reference;
 mod report;
@@ -105,13 +116,20 @@ pub mod rng;
 mod row;
 mod sampler;
 mod select;
+#[doc(hidden)]
+pub mod shapes;
+mod source;
+mod weights;
 
 pub use batch::{Batch, Rows};
+pub use distribution::{draw_from, normalize_weights, probabilities, surprise};
 pub use element::Element;
 pub use error::{Error, NotFinite, Number};
 pub use level::Level;
 pub use params::SamplingParams;
+pub use park_miller::ParkMiller;
 pub use pick::{Alternative, Pick, Report};
+pub use prepared::PreparedRow;
 pub use rng::Draws;
 #[doc(hidden)]
 pub use sampler::{Path, Paths};

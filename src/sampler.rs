@@ -17,12 +17,15 @@ use crate::row::Row;
 /// and vocabularies, used one after the other.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    blocks: Vec<f32>,
-    head: head::Memory,
-    full: full::Memory,
+    pub(crate) blocks: Vec<f32>,
+    pub(crate) head: head::Memory,
+    pub(crate) full: full::Memory,
     typical: TypicalMemory,
     sample: Vec<f32>,
     paths: Paths,
+    pub(crate) weights: crate::weights::Memory,
+    pub(crate) lists: crate::source::Lists,
+    pub(crate) tally: crate::process::Tally,
 }
 
 impl Scratch {
@@ -37,6 +40,11 @@ impl Scratch {
         self.paths
     }
 
+    /// Whether only the whole row's histogram may decide.
+    pub(crate) fn only_full(&self) -> bool {
+        self.paths.start == Path::Full
+    }
+
     /// From now on only paths from this one on may decide, so that tests can reach each.
     #[doc(hidden)]
     pub fn start_at(&mut self, path: Path) {
@@ -44,7 +52,7 @@ impl Scratch {
     }
 
     fn parts(&mut self) -> (&mut Vec<f32>, Parts<'_>) {
-        let Self { blocks, head, full, typical, sample, paths } = self;
+        let Self { blocks, head, full, typical, sample, paths, .. } = self;
         (blocks, Parts { head, full, typical, sample, paths })
     }
 }

@@ -9,9 +9,16 @@ use crate::select::{Buffers, Found, Keyed, Target, select};
 
 /// A token with its distance from the mean: `abs(x - mean)` is `abs(surprise - entropy)`, since the logs cancel.
 #[derive(Clone, Copy, Debug)]
-struct Deviant {
+pub(crate) struct Deviant {
     deviation: f64,
-    token: Candidate,
+    pub token: Candidate,
+}
+
+impl Deviant {
+    /// A token whose exponent argument is `x`.
+    pub fn new(token: Candidate, x: f64, mean: f64) -> Self {
+        Self { deviation: (x - mean).abs(), token }
+    }
 }
 
 impl Keyed for Deviant {
@@ -196,7 +203,7 @@ impl Typical<'_> {
         memory.masses.clear();
         for (&token, &weight) in memory.tokens.iter().zip(&memory.weights) {
             let x = f64::from(self.scale.argument(token.logit()));
-            memory.deviants.push(Deviant { deviation: (x - mean).abs(), token });
+            memory.deviants.push(Deviant::new(token, x, mean));
             memory.masses.push(mass(weight));
         }
     }

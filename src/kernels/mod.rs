@@ -18,6 +18,7 @@ mod exp;
 mod histogram;
 mod moments;
 mod scan;
+mod threshold;
 mod weight;
 
 pub use collect::{Candidate, collect};
@@ -33,6 +34,7 @@ pub(crate) use exp::{total_mass, weights_into};
 pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
+pub(crate) use threshold::{float_of, order_of, threshold};
 
 use crate::element::{Element, LANES};
 use weight::BATCH;
