@@ -11,6 +11,7 @@ use half::{bf16, f16};
 use sortless::kernels::{
     Candidate, Scale, argmax_first, collect, exp_mass, exp_weights, exponent_histogram, max,
 };
+use sortless::mirostat::{Config, Session, Step, Version};
 use sortless::{
     Alternative, Batch, Error, Level, NotFinite, Pick, Report, Rows, Sampler, SamplingParams,
     Scratch, reference, rng,
@@ -93,6 +94,14 @@ impl Hash {
         self.word(report.alternatives.len() as u64);
         report.alternatives.iter().for_each(|a| self.alternative(a));
     }
+
+    fn step(&mut self, step: &Step) {
+        self.word(u64::from(step.token));
+        self.word(u64::from(step.kept));
+        for number in [step.probability, step.surprise, step.mu_before, step.mu_after] {
+            self.double(number);
+        }
+    }
 }
 
 /// A part of a line's work by its name, so that two levels that differ can be told where.
@@ -120,6 +129,9 @@ fn lines(inputs: &Inputs) -> Vec<Line<'_>> {
     sampler_lines(&mut lines, &inputs.f32);
     sampler_lines(&mut lines, &inputs.f16);
     sampler_lines(&mut lines, &inputs.bf16);
+    mirostat_lines(&mut lines, &inputs.f32);
+    mirostat_lines(&mut lines, &inputs.f16);
+    mirostat_lines(&mut lines, &inputs.bf16);
     lines
 }
 
@@ -383,6 +395,33 @@ fn batch<E: Make>(level: Level, rows: &[(String, Vec<E>)]) -> Parts {
         (name.clone(), hash)
     };
     rows.into_iter().zip(picks).map(part).collect()
+}
+
+/// Mirostat's lines of one element type: for each row some steps of a few sessions, tokens and feedback.
+fn mirostat_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
+    for (name, version) in [("v1", Version::V1), ("v2", Version::V2)] {
+        let parts = move |level| {
+            let mut scratch = Scratch::new();
+            let part = |(i, (name, row)): (usize, &(String, Vec<E>))| {
+                let mut hash = Hash::new();
+                for (tau, temperature) in [(0.5, 1.0), (3.0, 1.0), (6.0, 1.7)] {
+                    let config = Config::new(tau).and_then(|c| c.with_temperature(temperature));
+                    let session = Session::new(config.expect("in range"), version);
+                    let mut session = session.with_level(level);
+                    let mut draws = sortless::Draws::new(11, i as u64);
+                    for _ in 0..4 {
+                        match session.sample(row, draws.next_draw(), &mut scratch) {
+                            Ok(step) => hash.step(&step),
+                            Err(error) => hash.error(&error),
+                        }
+                    }
+                }
+                (name.clone(), hash)
+            };
+            rows.long.iter().chain(&rows.short).enumerate().map(part).collect()
+        };
+        lines.push(Line::new(format!("mirostat {name}, {}", E::NAME), parts));
+    }
 }
 
 fn writing() -> bool {
