@@ -11,6 +11,7 @@
 //! | `--rounds 25` | 25 | calls on each of the 32 rows |
 //! | `--quick` | | 7 rounds, and checks on fewer rows |
 //! | `--cold` | | rows out of 256 MiB instead of one buffer |
+//! | `--batch` | | instead, batches of 1, 8 and 64 rows on one thread and on all, the two taking turns |
 //!
 //! `SORTLESS_LEVEL` chooses the level. A multiple is the ratio of the medians of all calls, floors and samplers taking
 //! turns in one run; `mean` is that of the rows' medians, so it shows what a few expensive rows cost, `worst` the most
@@ -18,11 +19,12 @@
 
 mod common;
 
-use common::cases::{Case, Runner, cases, draw};
-use common::measure::{Contestant, Feed, Make, Times, alternate, make, timed};
+use common::cases::{Case, Runner, What, cases, draw};
+use common::measure::{Contestant, Feed, Make, Times, alternate, make, median, timed};
 use common::rows::{REAL_VOCAB, SHAPES, rows};
 use half::{bf16, f16};
-use sortless::{Level, floors};
+use sortless::{Batch, Error, Level, Rows, Sampler, floors};
+use std::time::Instant;
 
 struct Options {
     vocabs: Vec<usize>,
@@ -32,6 +34,7 @@ struct Options {
     rounds: usize,
     quick: bool,
     cold: bool,
+    batch: bool,
 }
 
 fn options() -> Options {
@@ -43,6 +46,7 @@ fn options() -> Options {
         rounds: 25,
         quick: false,
         cold: false,
+        batch: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -59,6 +63,7 @@ fn options() -> Options {
             "--rounds" => options.rounds = number(&list()[0]),
             "--quick" => (options.quick, options.rounds) = (true, 7),
             "--cold" => options.cold = true,
+            "--batch" => options.batch = true,
             // The harness's own arguments.
             "--bench" => {}
             _ => panic!("unknown option {arg}; see the top of benches/summary.rs"),
@@ -94,6 +99,7 @@ fn main() {
         let vocabs = if shape == "real" { &[REAL_VOCAB][..] } else { &options.vocabs };
         for &vocab in vocabs {
             match rows(shape, vocab) {
+                Some(rows) if options.batch => batches(&options, level, shape, vocab, &rows),
                 Some(rows) => table(&options, level, shape, vocab, &rows),
                 None => {
                     println!("\n`{shape}` needs the repository's test data, which is not here.")
@@ -114,11 +120,7 @@ fn table(options: &Options, level: Level, shape: &str, vocab: usize, rows: &[Vec
     println!("\n`{shape}`, V = {vocab}, {protocol}, one thread:\n");
     println!("| sampler | us | ns/token | x read | x exp | mean x exp | worst x exp | paths |");
     println!("|---|--:|--:|--:|--:|--:|--:|---|");
-    let wanted = |case: &Case| {
-        let names = &options.samplers;
-        names.is_empty() || names.iter().any(|n| case.name.contains(n.as_str()))
-    };
-    for (i, case) in cases().into_iter().filter(wanted).enumerate() {
+    for (i, case) in wanted(options).into_iter().enumerate() {
         let (floors, measured) = measure(options, level, case, rows, &mut feeds);
         if i == 0 {
             let [read, exp] = floors;
@@ -129,6 +131,51 @@ fn table(options: &Options, level: Level, shape: &str, vocab: usize, rows: &[Vec
             let only_f32 = options.dtypes == ["f32"];
             let suffix = if only_f32 { String::new() } else { format!(", {dtype}") };
             line(&format!("{}{suffix}", case.name), vocab, times, floors, &paths);
+        }
+    }
+}
+
+fn wanted(options: &Options) -> Vec<Case> {
+    let names = &options.samplers;
+    let chosen =
+        |case: &Case| names.is_empty() || names.iter().any(|n| case.name.contains(n.as_str()));
+    cases().into_iter().filter(chosen).collect()
+}
+
+/// Batches, of the light picks alone.
+fn batches(options: &Options, level: Level, shape: &str, vocab: usize, rows: &[Vec<f32>]) {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    println!("\n`{shape}`, V = {vocab}, batches, one thread and {threads}:\n");
+    println!("| sampler | rows | us, one thread | us, all | faster |");
+    println!("|---|--:|--:|--:|--:|");
+    for case in wanted(options).into_iter().filter(|c| c.what == What::Pick) {
+        let sampler = Sampler::new(case.params).expect("the cases are in range");
+        let sampler = [sampler.with_level(level)];
+        for size in [1, 8, 64] {
+            let source: Vec<f32> = (0..size).flat_map(|i| rows[i % rows.len()].clone()).collect();
+            let draws: Vec<f64> = (0..size).map(|i| draw(i, 0)).collect();
+            let mut matrix = source.clone();
+            let mut ways = [Batch::serial(), Batch::new()];
+            let mut picks = [vec![Err(Error::NoAllowedToken); size], Vec::new()];
+            picks[1] = picks[0].clone();
+            let mut times = [Vec::new(), Vec::new()];
+            // The first two rounds only warm up.
+            for round in 0..options.rounds + 2 {
+                for (way, batch) in ways.iter_mut().enumerate() {
+                    matrix.copy_from_slice(&source);
+                    let start = Instant::now();
+                    let rows = Rows::matrix(&matrix, size, vocab, vocab).expect("it fits");
+                    let done = batch.sample_into(&rows, &sampler, &draws, &mut picks[way]);
+                    let time = start.elapsed().as_secs_f64() * 1e6;
+                    done.expect("the lengths agree");
+                    if round >= 2 {
+                        times[way].push(time);
+                    }
+                }
+                assert_eq!(picks[0], picks[1], "a thread changed a result");
+            }
+            let [one, all] = times.map(median);
+            println!("| {} | {size} | {one:.0} | {all:.0} | {:.2} x |", case.name, one / all);
         }
     }
 }

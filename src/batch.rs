@@ -168,7 +168,7 @@ impl Batch {
         let result = self.sample_into(rows, samplers, draws, &mut found).and_then(|()| {
             for (row, pick) in found.iter().enumerate() {
                 if let Err(error) = pick {
-                    return Err(Error::Row { row, error: Box::new(error.clone()) });
+                    return Err(error.clone().in_row(row));
                 }
             }
             for (pick, found) in picks.iter_mut().zip(&found) {
@@ -212,7 +212,7 @@ impl Batch {
     }
 }
 
-fn row_of<'a, E: Element>(rows: &Rows<'a, E>, index: usize) -> Result<&'a [E], Error> {
+pub(crate) fn row_of<'a, E: Element>(rows: &Rows<'a, E>, index: usize) -> Result<&'a [E], Error> {
     rows.get(index).ok_or(Error::RowLength { len: 0 })
 }
 
@@ -226,15 +226,17 @@ fn check_lengths<E: Element>(
     draws: &[f64],
     out: usize,
 ) -> Result<(), Error> {
-    let expected = rows.len();
-    let check = |what, found| {
-        if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
-    };
+    let check = |what, found| check_length(what, rows.len(), found);
     if samplers.len() != 1 {
         check("number of samplers (1 or one a row)", samplers.len())?;
     }
     check("number of draws", draws.len())?;
     check("number of results", out)
+}
+
+/// One of two lengths that must agree.
+pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
 /// Scratch for each thread, and whether there is more than one.
@@ -261,9 +263,21 @@ impl Pool {
         items: &mut [T],
         f: impl Fn(usize, &mut Scratch, &mut T) + Sync,
     ) {
+        // Units take no memory.
+        let mut units = vec![(); items.len()];
+        self.each_pair(items, &mut units, |i, scratch, item, ()| f(i, scratch, item));
+    }
+
+    /// Calls `f` once for each pair of items of two lists of one length.
+    pub fn each_pair<T: Send, U: Send>(
+        &mut self,
+        left: &mut [T],
+        right: &mut [U],
+        f: impl Fn(usize, &mut Scratch, &mut T, &mut U) + Sync,
+    ) {
         #[cfg(feature = "rayon")]
         if let Some(threads) = &mut self.threads
-            && items.len() > 1
+            && left.len() > 1
             && rayon::current_num_threads() > 1
         {
             use rayon::prelude::*;
@@ -271,17 +285,18 @@ impl Pool {
                 threads.push(Default::default());
             }
             let threads = &*threads;
-            items.par_iter_mut().enumerate().for_each(|(i, item)| {
+            let pairs = left.par_iter_mut().zip(right.par_iter_mut());
+            pairs.enumerate().for_each(|(i, (left, right))| {
                 // One mutex a thread: never contended, and nothing below can panic or wait while it is held.
                 let own = rayon::current_thread_index().unwrap_or(0) % threads.len();
                 let mut scratch =
                     threads[own].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                f(i, &mut scratch, item);
+                f(i, &mut scratch, left, right);
             });
             return;
         }
-        for (i, item) in items.iter_mut().enumerate() {
-            f(i, &mut self.serial, item);
+        for (i, (left, right)) in left.iter_mut().zip(right).enumerate() {
+            f(i, &mut self.serial, left, right);
         }
     }
 }

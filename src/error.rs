@@ -110,6 +110,44 @@ pub enum Error {
         /// The row's length.
         len: usize,
     },
+    /// A token id appears twice where each may appear once.
+    #[error("token id {id} appears twice")]
+    RepeatedId {
+        /// The id.
+        id: u32,
+    },
+    /// A logit would become +inf, or -inf without having been banned: the number given for it is too large.
+    #[error("the logit of token {id} would overflow")]
+    Overflow {
+        /// The token id.
+        id: u32,
+    },
+    /// A bias is NaN or +inf.
+    #[error("the bias of token {id} is {value}")]
+    Bias {
+        /// The token id.
+        id: u32,
+        /// Which of the two it is.
+        value: NotFinite,
+    },
+    /// An observed token is not in the set that a draw would have been made from.
+    #[error("token {id} is not among the kept ones")]
+    NotKept {
+        /// The id as given.
+        id: u32,
+    },
+    /// Mirostat's feedback would leave the finite numbers.
+    #[error("mu would become {mu}")]
+    Mu {
+        /// What mu would have become.
+        mu: Number,
+    },
+    /// Two things that belong together don't: a checkpoint or a prepared row was made under other parameters.
+    #[error("{what} differs from the session's")]
+    Mismatch {
+        /// What differs.
+        what: &'static str,
+    },
     /// A row of an all-or-nothing batch failed; this is the first such row.
     #[error("row {row}: {error}")]
     Row {
@@ -126,4 +164,11 @@ pub enum Error {
         /// The names that can be used, best first.
         available: Box<str>,
     },
+}
+
+impl Error {
+    /// The error of a row of an all-or-nothing batch.
+    pub(crate) fn in_row(self, row: usize) -> Self {
+        Self::Row { row, error: Box::new(self) }
+    }
 }

@@ -2,10 +2,11 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BLOCK, Between, Candidate, ONE, collect_between, mass, total_mass, weights_into,
+    BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, threshold, total_mass,
+    weights_into,
 };
-use crate::rank::{Bracket, Need, Prefix, Ranked, Seek};
-use crate::row::{Row, float_of, order_of};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
+use crate::row::Row;
 
 /// Reused memory of [`Head`].
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// The `n` best unmasked tokens of a row, by rank, whether they have mass or not.
     pub fn best<E: Element>(&mut self, row: &Row<'_, E>, n: usize) -> &[Candidate] {
-        let low = logit_of_rank(row.blocks, row.scale.max(), n);
+        let low = logit_of_rank(row, n);
         self.tokens.clear();
         if n > 0 {
             collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
@@ -33,6 +34,9 @@ impl Memory {
         &self.tokens
     }
 }
+
+/// Longer heads take more time to sort than the whole row's histogram to fill.
+const MANY: usize = 2048;
 
 /// How far down the rank to look.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,45 +61,29 @@ pub(crate) struct Head<'a> {
     total: Bracket,
 }
 
-/// The largest logit that at least `want` tokens reach, as far as block maxima can tell; where there are not that many
-/// blocks, the lowest finite number.
-fn logit_of_rank(blocks: &[f32], max: f32, want: usize) -> f32 {
-    if want > blocks.len() {
-        return f32::MIN;
-    }
-    // Bisect over the floats in their order, until the count is near enough from above.
-    let count = |logit: f32| blocks.iter().map(|&b| u32::from(b >= logit)).sum::<u32>() as usize;
-    let (mut low, mut high) = (order_of(f32::MIN), order_of(max));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let found = count(float_of(middle));
-        if found < want {
-            high = middle - 1;
-        } else {
-            low = middle;
-            if found <= want + want / 4 {
-                break;
-            }
-        }
-    }
-    float_of(low)
+/// A logit that at least `want` tokens reach, as far as block maxima can tell.
+fn logit_of_rank<E: Element>(row: &Row<'_, E>, want: usize) -> f32 {
+    threshold(row.level, row.blocks, row.scale.max(), want)
 }
 
 impl<'a> Head<'a> {
-    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say.
+    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say. `None` if so many
+    /// tokens are in it that it should not be sorted.
     pub fn new<E: Element>(
         row: &Row<'_, E>,
         reach: Reach,
         known: Option<Bracket>,
         memory: &'a mut Memory,
-    ) -> Self {
-        let low = match reach {
-            Reach::Tokens(want) => logit_of_rank(row.blocks, row.scale.max(), want),
-            Reach::Logit(logit) => logit.max(f32::MIN),
+    ) -> Option<Self> {
+        let (low, want) = match reach {
+            Reach::Tokens(want) => (logit_of_rank(row, want), want),
+            Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
         let Memory { tokens, logits, weights, sums } = memory;
-        tokens.clear();
-        collect_between(row.level, row.data, row.blocks, Between::from(low), tokens);
+        let Row { level, data, blocks, .. } = *row;
+        if !collect_few(level, data, blocks, low, MANY.max(2 * want), tokens) {
+            return None;
+        }
         tokens.sort_unstable();
         logits.clear();
         logits.extend(tokens.iter().map(|t| t.logit()));
@@ -117,7 +105,13 @@ impl<'a> Head<'a> {
             Some(total) => total,
             None => bounds(row, low, sum, logits),
         };
-        Self { tokens, weights, sums, low, outside, complete, total }
+        Some(Self { tokens, weights, sums, low, outside, complete, total })
+    }
+
+    /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
+    pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
+        let total = Bracket::exact(sums.last().copied().unwrap_or(0));
+        Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
     }
 
     /// Narrows the bounds on the total mass.
@@ -134,7 +128,7 @@ impl<'a> Head<'a> {
 
     /// About the total mass, from a sample of the tokens outside. No decision may depend on it, only the way to one.
     pub fn estimate<E: Element>(&self, row: &Row<'_, E>, sample: &mut Vec<f32>) -> u64 {
-        const SAMPLE: usize = 1024;
+        const SAMPLE: usize = 256;
         let stride = row.data.len().div_ceil(SAMPLE);
         let logits = row.data.iter().step_by(stride).map(|v| v.to_f32());
         sample.clear();
@@ -170,6 +164,9 @@ impl Ranked for Head<'_> {
             Seek::Weight(weight) => {
                 (self.weights.partition_point(|&w| w >= weight), self.outside < weight)
             }
+            Seek::Logit(logit) => {
+                (self.tokens.partition_point(|t| t.logit() >= logit), self.low <= logit)
+            }
         };
         if !certain && !self.complete {
             return Err(Need::Depth);
@@ -185,15 +182,25 @@ impl Ranked for Head<'_> {
         self.total
     }
 
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need> {
-        let count = match prefix {
-            Some(prefix) => prefix.count as usize,
-            None if self.complete => self.tokens.len(),
-            None => return Err(Need::Depth),
-        };
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
+        let count = prefix.map_or(self.tokens.len(), |p| p.count as usize);
         out.clear();
         out.extend_from_slice(&self.tokens[..count]);
         out.sort_unstable_by_key(|t| t.id());
+        Ok(if prefix.is_none() && !self.complete { Some(self.low) } else { None })
+    }
+
+    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        Err(Need::Depth)
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        out.clear();
+        out.extend_from_slice(&self.tokens[..prefix.count as usize]);
         Ok(())
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Seek {
     Count(u64),
     /// All tokens with at least this weight, and mass. At most 1, so that the best token is among them.
     Weight(f32),
+    /// All tokens with at least this logit (at most the maximum), and mass.
+    Logit(f32),
 }
 
 /// Why a decision could not be made with what is known.
@@ -62,8 +64,66 @@ pub(crate) trait Ranked {
     /// What is known of the total mass of all tokens.
     fn total(&self) -> Bracket;
 
-    /// The tokens of a prefix (all, if `None`) into `out`, in no particular order.
-    fn tokens(&mut self, prefix: Option<&Prefix>, out: &mut Vec<Candidate>) -> Result<(), Need>;
+    /// The tokens of a prefix (all, if `None`) into `out`, by id. Gives the largest logit that a token which is missing
+    /// may have, if any may be.
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need>;
+
+    /// All tokens, by id.
+    fn all(&mut self, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        match self.tokens(None, out)? {
+            None => Ok(()),
+            Some(_) => Err(Need::Depth),
+        }
+    }
+
+    /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
+    /// first exceeds `target`.
+    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need>;
+
+    /// The tokens of a prefix into `out`, by rank.
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        self.tokens(Some(prefix), out)?;
+        out.sort_unstable();
+        Ok(())
+    }
+}
+
+/// What lies inside of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside {
+    pub count: u64,
+    pub mass: u64,
+}
+
+/// So that the filters, which are generic, also take a `&mut dyn Ranked`.
+impl<R: Ranked + ?Sized> Ranked for &mut R {
+    fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
+        (**self).seek(seek)
+    }
+
+    fn total(&self) -> Bracket {
+        (**self).total()
+    }
+
+    fn tokens(
+        &mut self,
+        prefix: Option<&Prefix>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Option<f32>, Need> {
+        (**self).tokens(prefix, out)
+    }
+
+    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        (**self).ring(mean, target, out)
+    }
+
+    fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
+        (**self).ranked(prefix, out)
+    }
 }
 
 /// The tokens still alive between two filters.

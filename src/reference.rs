@@ -43,11 +43,7 @@ pub struct MirostatPick {
 /// # Errors
 /// [`Error::Parameter`] first, then what is wrong with the row, then [`Error::Draw`].
 pub fn sample<E: Element>(row: &[E], params: &SamplingParams, u: f64) -> Result<Pick, Error> {
-    let decision = decide(row, params, u)?;
-    Ok(Pick {
-        token: decision.token.id,
-        kept: decision.truncated.then_some(decision.kept.len() as u32),
-    })
+    Sorted::new(row, params)?.sample(params, u)
 }
 
 /// The same decision with its numbers and the best `alternatives` tokens.
@@ -60,36 +56,77 @@ pub fn report<E: Element>(
     u: f64,
     alternatives: usize,
 ) -> Result<Report, Error> {
-    let Decision { ranked, kept, token, .. } = decide(row, params, u)?;
+    Sorted::new(row, params)?.report(params, u, alternatives)
+}
 
-    let kept_mass = total(&kept);
-    let mut is_kept = vec![false; ranked.tokens.len()];
-    for t in &kept {
-        is_kept[t.rank] = true;
-    }
-    let describe = |t: &Token| Alternative {
-        token: t.id,
-        probability: report::share(t.mass, ranked.total),
-        conditional: match is_kept[t.rank] {
-            true => report::share(t.mass, kept_mass),
-            false => 0.0,
-        },
-        surprise: report::surprise(t.x, ranked.log_total),
-        logprob: report::logprob(t.x, ranked.log_total),
-    };
+/// A row sorted once, for any number of decisions at the temperature that it was sorted for.
+#[doc(hidden)]
+pub struct Sorted(Ranked);
 
-    let best = ranked.tokens.iter().take(alternatives);
-    let mut list: Vec<Alternative> = best.map(describe).collect();
-    if token.rank >= list.len() {
-        list.push(describe(&token));
+impl Sorted {
+    /// Sorts a row. Of the parameters only the temperature matters yet.
+    pub fn new<E: Element>(row: &[E], params: &SamplingParams) -> Result<Self, Error> {
+        params.check()?;
+        // Greedy reports at temperature 1.
+        let greedy = params.temperature == 0.0;
+        let temperature = if greedy { 1.0 } else { params.temperature };
+        Ok(Self(Ranked::from_logits(row, temperature)?))
     }
-    Ok(Report {
-        chosen: describe(&token),
-        kept: kept.len() as u32,
-        retained: report::share(kept_mass, ranked.total),
-        entropy: report::entropy(mean(&ranked.tokens), ranked.log_total),
-        alternatives: list,
-    })
+
+    /// As the function [`sample`].
+    pub fn sample(&self, params: &SamplingParams, u: f64) -> Result<Pick, Error> {
+        let decision = decide(&self.0, params, u)?;
+        Ok(Pick {
+            token: decision.token.id,
+            kept: decision.truncated.then_some(decision.kept.len() as u32),
+        })
+    }
+
+    /// As the function [`report`].
+    pub fn report(
+        &self,
+        params: &SamplingParams,
+        u: f64,
+        alternatives: usize,
+    ) -> Result<Report, Error> {
+        let ranked = &self.0;
+        let Decision { kept, token, .. } = decide(ranked, params, u)?;
+
+        let kept_mass = total(&kept);
+        let mut is_kept = vec![false; ranked.tokens.len()];
+        for t in &kept {
+            is_kept[t.rank] = true;
+        }
+        let describe = |t: &Token| Alternative {
+            token: t.id,
+            probability: report::share(t.mass, ranked.total),
+            conditional: match is_kept[t.rank] {
+                true => report::share(t.mass, kept_mass),
+                false => 0.0,
+            },
+            surprise: report::surprise(t.x, ranked.log_total),
+            logprob: report::logprob(t.x, ranked.log_total),
+        };
+
+        let best = ranked.tokens.iter().take(alternatives);
+        let mut list: Vec<Alternative> = best.map(describe).collect();
+        if token.rank >= list.len() {
+            list.push(describe(&token));
+        }
+        Ok(Report {
+            chosen: describe(&token),
+            kept: kept.len() as u32,
+            retained: report::share(kept_mass, ranked.total),
+            entropy: report::entropy(mean(&ranked.tokens), ranked.log_total),
+            alternatives: list,
+        })
+    }
+
+    /// Ids and masses of the kept tokens, in the order of the draw.
+    pub fn kept(&self, params: &SamplingParams) -> Result<Vec<(u32, u64)>, Error> {
+        let kept = decide(&self.0, params, 0.0)?.kept;
+        Ok(kept.iter().map(|t| (t.id, t.mass)).collect())
+    }
 }
 
 /// Mirostat v1's decision from a row of logits: slope from the first `m` ranked tokens with mass,
@@ -358,7 +395,6 @@ fn check_m(m: usize) -> Result<(), Error> {
 // What is kept, and the draw.
 
 struct Decision {
-    ranked: Ranked,
     /// In the order of the draw.
     kept: Vec<Token>,
     /// Whether a filter was on that doesn't keep everything by definition.
@@ -366,14 +402,10 @@ struct Decision {
     token: Token,
 }
 
-fn decide<E: Element>(row: &[E], params: &SamplingParams, u: f64) -> Result<Decision, Error> {
+fn decide(ranked: &Ranked, params: &SamplingParams, u: f64) -> Result<Decision, Error> {
     params.check()?;
-    // Greedy reports at temperature 1.
-    let greedy = params.temperature == 0.0;
-    let temperature = if greedy { 1.0 } else { params.temperature };
-    let ranked = Ranked::from_logits(row, temperature)?;
     check_draw(u)?;
-
+    let greedy = params.temperature == 0.0;
     let mut alive = ranked.with_mass();
     let mut truncated = greedy;
     if greedy {
@@ -402,7 +434,7 @@ fn decide<E: Element>(row: &[E], params: &SamplingParams, u: f64) -> Result<Deci
         }
     }
     let token = draw(&alive, u)?;
-    Ok(Decision { ranked, kept: alive, truncated, token })
+    Ok(Decision { kept: alive, truncated, token })
 }
 
 /// The shortest prefix, in the order that the tokens stand in, with mass `>= cut(p, M)`.

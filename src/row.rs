@@ -56,14 +56,3 @@ pub(crate) fn check_length(len: usize) -> Result<(), Error> {
 pub(crate) fn check_draw(u: f64) -> Result<(), Error> {
     if (0.0..1.0).contains(&u) { Ok(()) } else { Err(Error::Draw { u: Number(u) }) }
 }
-
-/// The place of a float in the order of all floats.
-pub(crate) fn order_of(value: f32) -> u32 {
-    let bits = value.to_bits();
-    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
-}
-
-/// The float at a place in the order of all floats.
-pub(crate) fn float_of(order: u32) -> f32 {
-    f32::from_bits(if order >> 31 == 0 { !order } else { order & !(1 << 31) })
-}

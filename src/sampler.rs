@@ -17,12 +17,15 @@ use crate::row::Row;
 /// and vocabularies, used one after the other.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    blocks: Vec<f32>,
-    head: head::Memory,
-    full: full::Memory,
+    pub(crate) blocks: Vec<f32>,
+    pub(crate) head: head::Memory,
+    pub(crate) full: full::Memory,
     typical: TypicalMemory,
     sample: Vec<f32>,
     paths: Paths,
+    pub(crate) weights: crate::weights::Memory,
+    pub(crate) lists: crate::source::Lists,
+    pub(crate) tally: crate::process::Tally,
 }
 
 impl Scratch {
@@ -37,6 +40,11 @@ impl Scratch {
         self.paths
     }
 
+    /// Whether only the whole row's histogram may decide.
+    pub(crate) fn only_full(&self) -> bool {
+        self.paths.start == Path::Full
+    }
+
     /// From now on only paths from this one on may decide, so that tests can reach each.
     #[doc(hidden)]
     pub fn start_at(&mut self, path: Path) {
@@ -44,7 +52,7 @@ impl Scratch {
     }
 
     fn parts(&mut self) -> (&mut Vec<f32>, Parts<'_>) {
-        let Self { blocks, head, full, typical, sample, paths } = self;
+        let Self { blocks, head, full, typical, sample, paths, .. } = self;
         (blocks, Parts { head, full, typical, sample, paths })
     }
 }
@@ -286,13 +294,15 @@ impl Sampler {
         }
         let Parts { head, full, typical, sample, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
-        let mut typical = Typical { level: row.level, scale: row.scale, memory: typical };
+        let Row { level, data, scale, .. } = *row;
+        let whole = stages.typical_of_all().then(|| moments(level, data, scale));
+        let mut typical = Typical { level, scale, whole, memory: typical };
         let mut total = Total::new(row, total);
         while total.path < paths.start.min(Path::Exact) {
             total.improve();
         }
         for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
-            let mut ranked = Head::new(row, reach, total.known, head);
+            let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
             let need = loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
                     Ok(decision) => {
@@ -399,8 +409,6 @@ impl Reaches {
             (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
         } else if let Some(p) = stages.min_p {
             (min_p_reach(row, p), None)
-        } else if stages.typical_p.is_some() {
-            (None, None)
         } else {
             (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
         };

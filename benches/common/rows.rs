@@ -1,6 +1,7 @@
 //! The rows that the benchmarks run on.
 
 use half::f16;
+use sortless::shapes::{self, Random};
 
 /// Different rows of a shape, so that no branch is learnt by heart.
 pub const ROWS: usize = 32;
@@ -27,82 +28,39 @@ pub const SHAPES: [&str; 15] = [
     "worst-steps",
 ];
 
-/// xorshift64* and Box-Muller: a row is a function of shape, length and number.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// In (0, 1).
-    fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 12) as f64 + 0.5) * 2f64.powi(-52)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.bits()) * n as u128) >> 64) as usize
-    }
-
-    fn normals(&mut self, n: usize, deviation: f64) -> Vec<f32> {
-        let mut row = Vec::with_capacity(n + 1);
-        while row.len() < n {
-            let r = (-2.0 * self.uniform().ln()).sqrt() * deviation;
-            let (sin, cos) = (self.uniform() * core::f64::consts::TAU).sin_cos();
-            row.extend([(r * cos) as f32, (r * sin) as f32]);
-        }
-        row.truncate(n);
-        row
-    }
-}
-
-/// A bulk of Normal(0, 2.5) and a head of 30 tokens at `18 - 1.2 ln(rank)` in random places.
-fn llm(random: &mut Random, vocab: usize) -> Vec<f32> {
-    let mut row = random.normals(vocab, 2.5);
-    for rank in 1..=30.min(vocab) {
-        row[random.below(vocab)] = (18.0 - 1.2 * (rank as f64).ln()) as f32;
-    }
-    row
+fn normals(random: &mut Random, n: usize) -> Vec<f32> {
+    (0..n).map(|_| random.normal() as f32).collect()
 }
 
 /// Row number `index` of a shape. Only `real` can fail to be there: it needs the repository's test data and has one
 /// vocabulary, [`REAL_VOCAB`].
 pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
-    let mut random = Random::new((index as u64) << 32 | vocab as u64);
+    let seed = (index as u64) << 32 | vocab as u64;
+    let mut random = Random::new(seed);
     let block = 128;
     Some(match shape {
-        "llm" => llm(&mut random, vocab),
+        "llm" => shapes::llm(vocab, seed),
         "real" if vocab == REAL_VOCAB => return real(index),
-        "flat" => random.normals(vocab, 1.0),
-        "ties" => {
-            let row = llm(&mut random, vocab);
-            row.iter().map(|l| (l * 8.0).round() / 8.0).collect()
-        }
-        "equal" => vec![index as f32 / 4.0; vocab],
+        "flat" => shapes::flat(vocab, seed),
+        "ties" => shapes::ties(vocab, seed),
+        "equal" => shapes::equal(vocab, index as f32 / 4.0),
         // Every token just above any threshold, all different, in one bucket.
         "worst-near" => {
-            let near = |_| (16.0 + random.uniform() / 1024.0) as f32;
+            let near = |_| (16.0 + random.unit() / 1024.0) as f32;
             (0..vocab).map(near).collect()
         }
         // One token in every block just above any threshold that block maxima suggest.
         "worst-comb" => {
-            let mut row = random.normals(vocab, 1.0);
+            let mut row = normals(&mut random, vocab);
             for start in (0..vocab).step_by(block) {
                 let place = start + random.below(block.min(vocab - start));
-                row[place] = (16.0 + random.uniform() / 64.0) as f32;
+                row[place] = (16.0 + random.unit() / 64.0) as f32;
             }
             row
         }
         // The best token, and one bucket far below that holds everything else.
         "worst-bucket" => {
-            let bulk = |_| (6.0 + random.uniform() / 256.0) as f32;
+            let bulk = |_| (6.0 + random.unit() / 256.0) as f32;
             let mut row: Vec<f32> = (0..vocab).map(bulk).collect();
             row[random.below(vocab)] = 16.0;
             row
@@ -113,7 +71,7 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
             (0..vocab).map(|_| pair[random.below(2)]).collect()
         }
         "worst-last" => {
-            let mut row = random.normals(vocab, 1.0);
+            let mut row = normals(&mut random, vocab);
             row[vocab - 1] = 100.0;
             row
         }
@@ -123,7 +81,7 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
             row
         }
         "worst-ascending" | "worst-descending" => {
-            let mut row = llm(&mut random, vocab);
+            let mut row = shapes::llm(vocab, seed);
             row.sort_unstable_by(f32::total_cmp);
             if shape == "worst-descending" {
                 row.reverse();
@@ -132,7 +90,7 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
         }
         // The best token so far in every block: a running threshold moves at each.
         "worst-moving" => {
-            let mut row = random.normals(vocab, 1.0);
+            let mut row = normals(&mut random, vocab);
             for (b, start) in (0..vocab).step_by(block).enumerate() {
                 let place = start + random.below(block.min(vocab - start));
                 row[place] = 6.0 + 10.0 * (b * block) as f32 / vocab as f32;
@@ -142,7 +100,7 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
         // Each block better than the one before, all of it.
         "worst-steps" => {
             let step = |i: usize| 10.0 * (i / block * block) as f32 / vocab as f32;
-            (0..vocab).map(|i| step(i) + random.uniform() as f32 / 1024.0).collect()
+            (0..vocab).map(|i| step(i) + random.unit() as f32 / 1024.0).collect()
         }
         _ => return None,
     })
@@ -152,7 +110,8 @@ pub fn row(shape: &str, vocab: usize, index: usize) -> Option<Vec<f32>> {
 fn real(index: usize) -> Option<Vec<f32>> {
     static ROWS: std::sync::OnceLock<Option<Vec<Vec<f32>>>> = std::sync::OnceLock::new();
     let rows = ROWS.get_or_init(|| {
-        let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let parents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let data = parents.map(|p| p.join("tests/data")).find(|d| d.is_dir())?;
         let open = |name| std::fs::read(data.join(name)).ok();
         let (halves, singles) = (open("whisper_f16.npy")?, open("whisper_f32.npy")?);
         let halves: Vec<f16> = npyz::NpyFile::new(&halves[..]).ok()?.into_vec().ok()?;

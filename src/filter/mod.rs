@@ -7,7 +7,7 @@ mod top_k;
 mod top_p;
 mod typical;
 
-pub(crate) use typical::{Memory as TypicalMemory, Typical};
+pub(crate) use typical::{Deviant, Memory as TypicalMemory, Typical};
 
 use crate::fraction;
 use crate::kernels::{Candidate, Scale};
@@ -33,6 +33,12 @@ impl Stages {
             typical_p: params.typical_p,
             epsilon: params.epsilon.filter(|&p| p > 0.0),
         }
+    }
+
+    /// Whether typical sampling sees the whole row.
+    pub fn typical_of_all(&self) -> bool {
+        let before = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
+        self.typical_p.is_some() && !before
     }
 
     /// Whether anything can be dropped: typical sampling at 1 only changes the order.
@@ -75,13 +81,8 @@ impl Kept {
     }
 }
 
-/// Filters, then draws.
-pub(crate) fn decide<R: Ranked>(
-    stages: &Stages,
-    u: f64,
-    ranked: &mut R,
-    typical: &mut Typical<'_>,
-) -> Result<Decision, Need> {
+/// What the filters leave that keep a prefix of the rank. Epsilon comes after typical sampling, which doesn't.
+pub(crate) fn prefix<R: Ranked>(stages: &Stages, ranked: &mut R) -> Result<Alive, Need> {
     let mut alive = Alive::All;
     if let Some(k) = stages.top_k {
         alive = top_k::apply(ranked, alive, k)?;
@@ -92,12 +93,23 @@ pub(crate) fn decide<R: Ranked>(
     if let Some(p) = stages.min_p {
         alive = min_p::apply(ranked, alive, p)?;
     }
+    match stages.epsilon {
+        Some(p) if stages.typical_p.is_none() => epsilon::apply(ranked, alive, p),
+        _ => Ok(alive),
+    }
+}
+
+/// Filters, then draws.
+pub(crate) fn decide<R: Ranked>(
+    stages: &Stages,
+    u: f64,
+    ranked: &mut R,
+    typical: &mut Typical<'_>,
+) -> Result<Decision, Need> {
+    let alive = prefix(stages, ranked)?;
     if let Some(p) = stages.typical_p {
         let decision = typical.decide(ranked, alive, p, stages.epsilon, u)?;
         return Ok(Decision { kept: decision.kept.filter(|_| stages.truncates()), ..decision });
-    }
-    if let Some(p) = stages.epsilon {
-        alive = epsilon::apply(ranked, alive, p)?;
     }
     let drawn = agree(ranked, alive.mass(ranked), |mass| Seek::Mass(fraction::floor(u, mass)))?;
     let kept = match alive {

@@ -5,13 +5,20 @@ use crate::fraction;
 use crate::kernels::{Candidate, Moments, Scale, mass, weights_into};
 use crate::level::Level;
 use crate::rank::{Alive, Need, Ranked};
-use crate::select::{Buffers, Keyed, Target, select};
+use crate::select::{Buffers, Found, Keyed, Target, select};
 
 /// A token with its distance from the mean: `abs(x - mean)` is `abs(surprise - entropy)`, since the logs cancel.
 #[derive(Clone, Copy, Debug)]
-struct Deviant {
+pub(crate) struct Deviant {
     deviation: f64,
-    token: Candidate,
+    pub token: Candidate,
+}
+
+impl Deviant {
+    /// A token whose exponent argument is `x`.
+    pub fn new(token: Candidate, x: f64, mean: f64) -> Self {
+        Self { deviation: (x - mean).abs(), token }
+    }
 }
 
 impl Keyed for Deviant {
@@ -34,7 +41,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Selects from copies of the lists, which stay.
-    fn seek(&mut self, target: Target) -> Option<crate::select::Found<Deviant>> {
+    fn seek(&mut self, target: Target) -> Option<Found<Deviant>> {
         self.work.0.clone_from(&self.deviants);
         self.work.1.clone_from(&self.masses);
         select(&mut self.work.0, &mut self.work.1, target, &mut self.buffers)
@@ -61,6 +68,8 @@ impl Memory {
 pub(crate) struct Typical<'a> {
     pub level: Level,
     pub scale: Scale,
+    /// The moments of the whole row, where no filter comes before this one.
+    pub whole: Option<Moments>,
     pub memory: &'a mut Memory,
 }
 
@@ -75,30 +84,87 @@ impl Typical<'_> {
         epsilon: Option<f64>,
         u: f64,
     ) -> Result<Decision, Need> {
+        match (alive, self.whole) {
+            (Alive::All, Some(moments)) if epsilon.is_none() => {
+                match self.from_rings(ranked, moments, p, u) {
+                    Err(Need::Depth) => self.from_tokens(ranked, alive, p, epsilon, u),
+                    decided => decided,
+                }
+            }
+            _ => self.from_tokens(ranked, alive, p, epsilon, u),
+        }
+    }
+
+    /// Looks only at the tokens around the edge and around the draw.
+    fn from_rings(
+        &mut self,
+        ranked: &mut impl Ranked,
+        moments: Moments,
+        p: f64,
+        u: f64,
+    ) -> Result<Decision, Need> {
+        let mean = moments.mean();
+        let cut = fraction::cut(p, moments.mass);
+        let edge = self.on_ring(ranked, mean, cut.saturating_sub(1))?;
+        let drawn = self.on_ring(ranked, mean, fraction::floor(u, edge.mass))?;
+        let kept = Kept {
+            count: edge.count,
+            mass: edge.mass,
+            bound: Candidate::LAST,
+            least: 1,
+            typical: Some((mean, edge.entry.deviation, edge.entry.token.id())),
+        };
+        Ok(Decision { token: drawn.entry.token, kept: Some(kept) })
+    }
+
+    /// The token where the cumulative mass in the filter's order first exceeds `target`.
+    fn on_ring(
+        &mut self,
+        ranked: &mut impl Ranked,
+        mean: f64,
+        target: u64,
+    ) -> Result<Found<Deviant>, Need> {
+        let inside = ranked.ring(mean, target, &mut self.memory.tokens)?;
+        self.weigh();
+        self.spread(mean);
+        let Memory { deviants, masses, buffers, .. } = &mut *self.memory;
+        let target = Target::Mass(target.saturating_sub(inside.mass));
+        let found = select(deviants, masses, target, buffers).ok_or(Need::Depth)?;
+        Ok(Found { mass: found.mass + inside.mass, count: found.count + inside.count, ..found })
+    }
+
+    /// Looks at all alive tokens, or at those of them that are surely nearest to the mean.
+    fn from_tokens(
+        &mut self,
+        ranked: &mut impl Ranked,
+        alive: Alive,
+        p: f64,
+        epsilon: Option<f64>,
+        u: f64,
+    ) -> Result<Decision, Need> {
         let prefix = match &alive {
             Alive::All => None,
             Alive::Prefix(prefix) => Some(prefix),
         };
-        let memory = &mut *self.memory;
-        ranked.tokens(prefix, &mut memory.tokens)?;
-        let moments = self.measure();
-        let memory = &mut *self.memory;
+        let missing = ranked.tokens(prefix, &mut self.memory.tokens)?;
+        let measured = self.weigh();
+        let moments = if prefix.is_none() { self.whole.unwrap_or(measured) } else { measured };
         let mean = moments.mean();
-        memory.deviants.clear();
-        memory.masses.clear();
-        for (&token, &weight) in memory.tokens.iter().zip(&memory.weights) {
-            let x = f64::from(self.scale.argument(token.logit()));
-            memory.deviants.push(Deviant { deviation: (x - mean).abs(), token });
-            memory.masses.push(mass(weight));
-        }
+        self.spread(mean);
+        let memory = &mut *self.memory;
 
-        let cut = fraction::cut(p, moments.mass);
+        let target = fraction::cut(p, moments.mass).saturating_sub(1);
         // There is always a token: the prefix is not empty. Asking for more depth is the answer that can't be wrong.
-        let last = memory.seek(Target::Mass(cut.saturating_sub(1))).ok_or(Need::Depth)?;
-        let edge = (last.entry.deviation, last.entry.token.id());
-        let (mut count, mut total) = memory.retain(|d, _| {
-            d.deviation < edge.0 || (d.deviation == edge.0 && d.token.id() <= edge.1)
-        });
+        let last = memory.seek(Target::Mass(target)).ok_or(Need::Depth)?;
+        let Deviant { deviation, token } = last.entry;
+        // A token that is missing lies below the others and so on the far side of the mean.
+        let nearest_missing = missing.map(|l| mean - f64::from(self.scale.argument(l)));
+        if last.mass <= target || nearest_missing.is_some_and(|d| d <= deviation) {
+            return Err(Need::Depth);
+        }
+        let nearer = |d: &Deviant| d.deviation < deviation;
+        let (mut count, mut total) = memory
+            .retain(|d, _| nearer(d) || (d.deviation == deviation && d.token.id() <= token.id()));
 
         let (mut bound, mut least) = (prefix.map_or(Candidate::LAST, |p| p.bound), 1);
         if let Some(epsilon) = epsilon {
@@ -111,12 +177,13 @@ impl Typical<'_> {
             }
         }
         let drawn = memory.seek(Target::Mass(fraction::floor(u, total))).ok_or(Need::Depth)?;
-        let kept = Kept { count, mass: total, bound, least, typical: Some((mean, edge.0, edge.1)) };
+        let typical = Some((mean, deviation, token.id()));
+        let kept = Kept { count, mass: total, bound, least, typical };
         Ok(Decision { token: drawn.entry.token, kept: Some(kept) })
     }
 
-    /// The weights and the moments of the alive tokens.
-    fn measure(&mut self) -> Moments {
+    /// The weights and the moments of the collected tokens.
+    fn weigh(&mut self) -> Moments {
         let memory = &mut *self.memory;
         memory.logits.clear();
         memory.logits.extend(memory.tokens.iter().map(|t| t.logit()));
@@ -127,5 +194,17 @@ impl Typical<'_> {
             moments.add(weight, self.scale.argument(logit));
         }
         moments
+    }
+
+    /// The deviations and the masses of the collected tokens.
+    fn spread(&mut self, mean: f64) {
+        let memory = &mut *self.memory;
+        memory.deviants.clear();
+        memory.masses.clear();
+        for (&token, &weight) in memory.tokens.iter().zip(&memory.weights) {
+            let x = f64::from(self.scale.argument(token.logit()));
+            memory.deviants.push(Deviant::new(token, x, mean));
+            memory.masses.push(mass(weight));
+        }
     }
 }

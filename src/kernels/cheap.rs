@@ -149,13 +149,10 @@ pub(crate) fn cheap_bounds<E: Element>(
     row: &[E],
     scale: Scale,
 ) -> Option<(u64, u64)> {
-    // Here a difference of logits may overflow, so that a token has no mass, and yet be few temperatures long.
-    if scale.temperature() > 1e36 {
-        return None;
-    }
-    let (_, offset) = base_2(scale);
-    // A NaN or an overflow is not in this range either.
-    if !(-4096.0..=4096.0).contains(&offset) {
+    let (factor, offset) = base_2(scale);
+    // With such a maximum no `l - m` overflows, which the exact weight would take for -inf. No NaN is in these ranges.
+    let no_overflow = scale.max().abs() <= 2f32.powi(100);
+    if !no_overflow || !factor.is_normal() || !(-4096.0..=4096.0).contains(&offset) {
         return None;
     }
     let relative = 2f64.powi(-15) + f64::from(offset.abs()) * 2f64.powi(-22);
@@ -255,6 +252,17 @@ mod tests {
             }
         }
         assert!(tightest < 1e-4, "{tightest}");
+    }
+
+    #[test]
+    fn there_are_no_bounds_at_the_ends_of_the_floats() {
+        // `l - m` overflows to -inf, though `l / T - m / T` does not.
+        let row = [f32::MAX, f32::MIN];
+        for (max, temperature) in [(f32::MAX, f32::MAX), (1.0, f32::MIN_POSITIVE), (1.0, f32::MAX)]
+        {
+            let bounds = cheap_bounds(Level::best(), &row, Scale::checked(max, temperature));
+            assert_eq!(bounds, None, "{max} {temperature}");
+        }
     }
 
     #[test]

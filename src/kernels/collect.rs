@@ -78,6 +78,8 @@ struct Pass<'a, E> {
     /// The maximum of each block, to skip blocks by.
     blocks: &'a [f32],
     range: Between,
+    /// Stops soon after this many.
+    limit: usize,
     out: &'a mut Vec<Candidate>,
 }
 
@@ -108,7 +110,7 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> u64 {
-        let Self { row, blocks, range, out } = self;
+        let Self { row, blocks, range, limit, out } = self;
         let low = s.splat_f32s(E::key_at_least(range.low));
         let end = s.splat_f32s(E::key_at_least(range.end));
         let (zero, one) = (s.splat_f32s(0.0), s.splat_u32s(1));
@@ -138,6 +140,9 @@ impl<E: Element> WithSimd for Pass<'_, E> {
             S::as_mut_simd_u32s(&mut lanes).0[0] = ends;
             above += u64::from(lanes.iter().sum::<u32>());
             above += append(start + groups.len() * LANES, tail, range, out) as u64;
+            if out.len() > limit {
+                break;
+            }
         }
         above
     }
@@ -153,7 +158,22 @@ pub(crate) fn collect_between<E: Element>(
     range: Between,
     out: &mut Vec<Candidate>,
 ) -> u64 {
-    level.run(Pass { row, blocks, range, out })
+    level.run(Pass { row, blocks, range, limit: usize::MAX, out })
+}
+
+/// Replaces `out` by the tokens from `low` on, by ascending id; `false` if there are more than `limit`, as soon as that shows.
+#[inline]
+pub(crate) fn collect_few<E: Element>(
+    level: Level,
+    row: &[E],
+    blocks: &[f32],
+    low: f32,
+    limit: usize,
+    out: &mut Vec<Candidate>,
+) -> bool {
+    out.clear();
+    level.run(Pass { row, blocks, range: Between::from(low), limit, out });
+    out.len() <= limit
 }
 
 /// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never

@@ -87,23 +87,23 @@ impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> With
                         (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
                         let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
                         let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
-                        *place = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                        let bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
+                        *place = s.wrapping_dyn_shl_u32s(bucket, s.splat_u32s(COPIES.ilog2()));
                     }
                     // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
                     let (hi, lo, places) = black_box((&hi, &lo, &places));
-                    let mut mass = [0u64; LANES];
-                    for i in 0..LANES {
-                        let low = i64::from(lo[i] as i32);
-                        mass[i] = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
-                    }
-                    let mass = black_box(&mass);
                     for i in 0..LANES {
                         // Always inside; the remainder only shows it.
+                        let place = places[i] as usize;
                         if MASSES != 0 {
-                            masses[places[i] as usize % MASSES][i % COPIES] += mass[i];
+                            let low = i64::from(lo[i] as i32);
+                            let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
+                            masses.as_flattened_mut()[place % (MASSES * COPIES) | (i % COPIES)] +=
+                                mass;
                         }
                         if COUNTS != 0 {
-                            counts[places[i] as usize % COUNTS][i % COPIES] += 1;
+                            counts.as_flattened_mut()[place % (COUNTS * COPIES) | (i % COPIES)] +=
+                                1;
                         }
                     }
                 }

@@ -13,10 +13,12 @@
 
 mod cheap;
 mod collect;
+mod equal;
 mod exp;
 mod histogram;
 mod moments;
 mod scan;
+mod threshold;
 mod weight;
 
 pub use collect::{Candidate, collect};
@@ -26,11 +28,13 @@ pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
 pub(crate) use cheap::{cheap_bounds, cheap_sum};
-pub(crate) use collect::{Between, collect_between};
+pub(crate) use collect::{Between, collect_between, collect_few};
+pub(crate) use equal::{nth_equal, survey};
 pub(crate) use exp::{total_mass, weights_into};
 pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
+pub(crate) use threshold::{float_of, order_of, threshold};
 
 use crate::element::{Element, LANES};
 use weight::BATCH;
