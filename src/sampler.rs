@@ -393,8 +393,8 @@ impl Reaches {
         let tokens = |n: usize| {
             if n <= blocks { Some(Reach::Tokens(n)) } else { None }
         };
-        if row.data.len() <= SHORT {
-            return Self { first: Some(Reach::Logit(f32::MIN)), second: None };
+        if row.data.len() <= Reach::SHORT {
+            return Self { first: Some(Reach::ALL), second: None };
         }
         let (first, second) = if let Some(k) = stages.top_k {
             (tokens(k as usize), None)
