@@ -324,7 +324,7 @@ fn sampler_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
             let mut scratch = Scratch::new();
             let long = rows.long.iter().map(|row| (row, &TEMPERATURES[..]));
             let short = rows.short.iter().map(|row| (row, &MORE_TEMPERATURES[..]));
-            let part = |(i, ((name, row), temperatures)): (usize, (&(String, Vec<E>), &[f32]))| {
+            let mut part = |i: usize, (name, row): &(String, Vec<E>), temperatures: &[f32]| {
                 let mut hash = Hash::new();
                 let first_draw = row.len() <= SHORT[3];
                 for &params in &grid {
@@ -337,7 +337,7 @@ fn sampler_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
                 }
                 (name.clone(), hash)
             };
-            long.chain(short).enumerate().map(part).collect()
+            long.chain(short).enumerate().map(|(i, (row, t))| part(i, row, t)).collect()
         };
         lines.push(Line::new(format!("sampler {name}, {}", E::NAME), parts));
     }
