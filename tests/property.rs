@@ -52,6 +52,26 @@ fn batches() {
     run(1000, "proptest-regressions/batch.txt", property::batch);
 }
 
+#[test]
+fn mirostat() {
+    run(1500, "proptest-regressions/mirostat.txt", property::mirostat);
+}
+
+#[test]
+fn process() {
+    run(3000, "proptest-regressions/process.txt", property::process);
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn json() {
+    run(1500, "proptest-regressions/json.txt", |bytes| {
+        // Text by itself is rarely a request: half of the cases are built.
+        property::json(bytes)?;
+        property::json(&[&[0], bytes].concat())
+    });
+}
+
 /// Draws and cuts so near to a boundary that the bounds on the total mass leave them open: each path has to decide some.
 #[test]
 fn gaps() {

@@ -3,7 +3,7 @@
 use super::bytes::{Bytes, Random};
 use super::row::{Frame, Make, length, row, show};
 use super::sample::bits;
-use super::{describe, params};
+use super::{describe, on_threads, params};
 use crate::batch::{Batch, Rows};
 use crate::error::Error;
 use crate::params::SamplingParams;
@@ -115,24 +115,6 @@ fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
         .and_then(|()| strided(&case, b))
         .and_then(|()| refused(&case, b))
         .or_else(wrong)
-}
-
-/// Runs in a pool of this many threads; 0 or no feature `rayon`: wherever it is.
-fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
-    #[cfg(feature = "rayon")]
-    {
-        use std::sync::OnceLock;
-        static POOLS: [OnceLock<Option<rayon::ThreadPool>>; 4] = [const { OnceLock::new() }; 4];
-        if let Some(pool) = threads.checked_sub(1).and_then(|i| POOLS.get(i)) {
-            let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok();
-            if let Some(pool) = pool.get_or_init(build) {
-                return pool.install(f);
-            }
-        }
-    }
-    #[cfg(not(feature = "rayon"))]
-    let _ = threads;
-    f()
 }
 
 fn expect<T: PartialEq + core::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), String> {

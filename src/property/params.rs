@@ -164,7 +164,12 @@ pub(super) fn draw<E: Make>(b: &mut Bytes<'_>, row: &[E], params: &SamplingParam
 }
 
 /// A number in `low..=high`, both positive, where `f` changes, found by bisection between its values at two places.
-fn change<T: PartialEq>(b: &mut Bytes<'_>, low: f64, high: f64, f: impl Fn(f64) -> T) -> f64 {
+pub(super) fn change<T: PartialEq>(
+    b: &mut Bytes<'_>,
+    low: f64,
+    high: f64,
+    f: impl Fn(f64) -> T,
+) -> f64 {
     let start = low + (high - low) * f64::from(b.u8()) / 256.0;
     let (mut low, mut high) = (start.to_bits(), high.to_bits());
     let first = f(start);
