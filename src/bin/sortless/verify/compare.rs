@@ -293,3 +293,51 @@ fn describe(params: &SamplingParams) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_the_oracle_does_not_have_is_told_once() {
+        let difference = |expected| Difference {
+            row: 3,
+            draw: 0,
+            u: 0.5,
+            parameters: String::new(),
+            level: "scalar".into(),
+            path: "any".into(),
+            against: "oracle",
+            expected,
+            found: Found::Token(2),
+        };
+        let mut sum = Tally::default();
+        for (verdict, decided) in [
+            (Verdict::Token(2), Some(2)),
+            (Verdict::InDoubt(1), Some(2)),
+            (Verdict::Refused, None),
+            (Verdict::Token(1), Some(2)),
+            (Verdict::Refused, Some(2)),
+            (Verdict::Token(1), None),
+        ] {
+            let mut tally = Tally::default();
+            judge(&mut tally, verdict, decided, difference);
+            sum.add(tally);
+        }
+        assert_eq!((sum.oracle, sum.doubt, sum.reference), (3, 1, 0));
+        assert_eq!(sum.first.map(|d| d.expected), Some(Found::Token(1)));
+    }
+
+    #[test]
+    fn one_bit_makes_a_report_differ() {
+        let report = |row: &[f32]| reference::report(row, &SamplingParams::new(), 0.5, 2);
+        let (a, mut b) = (report(&[1.0, 2.0]), report(&[1.0, 2.0]));
+        assert!(same(&a, &b));
+        if let Ok(b) = &mut b {
+            b.alternatives[1].logprob = b.alternatives[1].logprob.next_up();
+        }
+        assert!(!same(&a, &b));
+        assert!(!same(&a, &report(&[f32::NAN])));
+        assert!(same(&report(&[f32::NAN]), &report(&[f32::NAN])));
+    }
+}
