@@ -103,14 +103,14 @@ impl SamplingParams {
         check(
             "min_p",
             self.min_p,
-            |p| 0.0 <= p && p <= 1.0,
+            |p| (0.0..=1.0).contains(&p),
             "in [0, 1] (leave it out, None, to switch the filter off)",
         )?;
         check("typical_p", self.typical_p, |p| 0.0 < p && p <= 1.0, off)?;
         check(
             "epsilon",
             self.epsilon,
-            |p| 0.0 <= p && p < 1.0,
+            |p| (0.0..1.0).contains(&p),
             "in [0, 1) (leave it out, None, to switch the filter off)",
         )
     }

@@ -15,11 +15,6 @@ impl<'a> Bytes<'a> {
         self.0.is_empty()
     }
 
-    /// All that has not been read.
-    pub fn rest(&mut self) -> &'a [u8] {
-        core::mem::take(&mut self.0)
-    }
-
     pub fn u8(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&first, rest)) => {

@@ -133,7 +133,7 @@ fn share(
             let edge = boundary(b, alive);
             // A boundary of 1 has no valid neighbour above; that one stays in.
             let near = step_f64(edge, b.step());
-            if near > 1.0 || near < 0.0 { edge } else { near }
+            if (0.0..=1.0).contains(&near) { near } else { edge }
         }
     }
 }

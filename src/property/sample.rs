@@ -175,7 +175,7 @@ fn gap_case<E: Make>(b: &mut Bytes<'_>) -> Result<Paths, String> {
     let mut random = Random(b.u64());
     let tail = b.of(&[1.0, 4.0, 0.01]);
     let mut row: Vec<E> = (0..len)
-        .map(|_| E::make((best - temperature * (depth + tail * random.unit()) as f32) as f32))
+        .map(|_| E::make(best - temperature * (depth + tail * random.unit()) as f32))
         .collect();
     for _ in 0..b.below(40) {
         let at = random.below(len);

@@ -10,10 +10,9 @@ use crate::failure::{Failure, Outcome};
 use crate::method::Method;
 use crate::npy::Decode;
 use crate::output::{Out, Progress, grouped};
-use crate::record::ErrorRecord;
 use crate::rows::{Row, RowFile, with_element};
 use crate::threads::pool;
-use compare::{Difference, Tally, Task};
+use compare::{BadRow, Difference, Tally, Task};
 use rayon::prelude::*;
 use serde::Serialize;
 use sortless::Level;
@@ -93,7 +92,7 @@ struct Summary<'a> {
     differ_from_oracle: u64,
     in_doubt: u64,
     seconds: f64,
-    first_bad_row: Option<&'a (u64, ErrorRecord)>,
+    first_bad_row: Option<&'a BadRow>,
     first_difference: Option<&'a Difference>,
 }
 
@@ -131,7 +130,7 @@ impl<'a> Summary<'a> {
         out.line(format_args!("differ from oracle     {}{}", n(oracle), expected(oracle)))?;
         let why = "too near to a boundary for an f64 softmax to tell";
         out.line(format_args!("in doubt there         {}  {why}", n(self.in_doubt)))?;
-        if let Some((row, error)) = self.first_bad_row {
+        if let Some(BadRow { row, error }) = self.first_bad_row {
             let error = serde_json::to_string(error).unwrap_or_default();
             let first = format_args!("as the reference does; the first: row {row}, {error}");
             out.line(format_args!("rows refused           {}  {first}", n(self.refused_rows)))?;

@@ -30,7 +30,14 @@ pub struct Tally {
     pub oracle: u64,
     pub doubt: u64,
     pub first: Option<Difference>,
-    pub first_refused: Option<(u64, ErrorRecord)>,
+    pub first_refused: Option<BadRow>,
+}
+
+/// A row that was refused, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct BadRow {
+    pub row: u64,
+    pub error: ErrorRecord,
 }
 
 impl Tally {
@@ -147,7 +154,10 @@ impl Task<'_> {
                 let found: Vec<Tally> = draws.map(decide).collect();
                 tally.add(found.into_iter().collect());
             }
-            Err(error) => tally.first_refused = Some((row.index, ErrorRecord::from(&error))),
+            Err(error) => {
+                tally.first_refused =
+                    Some(BadRow { row: row.index, error: ErrorRecord::from(&error) })
+            }
         }
         tally.refused = u64::from(tally.first_refused.is_some());
         tally
@@ -160,7 +170,7 @@ impl Task<'_> {
         let expected = reference::report(logits, params, u, self.alternatives);
         if let Err(error) = &expected {
             let error = ErrorRecord::from(&RowError::Library(error.clone()));
-            tally.first_refused = Some((row, error));
+            tally.first_refused = Some(BadRow { row, error });
         }
         let expected_pick = light(&expected, params, logits.len());
         let differs = |level: Level, path, expected, found| Difference {
