@@ -76,7 +76,8 @@ fn bad_rows_are_refused_alike() {
     let path = folder.file("rows.npy", &matrix(&rows));
     let found = &sortless(&["verify", &path, "--json"]).fine().json()[0];
     assert_eq!((&found["rows"], &found["refused_rows"]), (&3.into(), &2.into()));
-    assert_eq!(found["first_bad_row"][0], 0);
+    assert_eq!(found["first_bad_row"]["row"], 0);
+    assert_eq!(found["first_bad_row"]["error"]["kind"], "not_finite");
     let found = &sortless(&["verify", &path, "--mirostat", "v2", "--json"]).fine().json()[0];
     assert_eq!(found["refused_rows"], 2);
     assert!(

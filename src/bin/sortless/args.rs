@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 /// went well; 1: a row was bad, or a decision differed; 2: the arguments or a file can't be used.
 #[derive(Debug, Parser)]
 #[command(name = "sortless", version, long_version = LONG_VERSION.as_str(), after_help = EXAMPLES)]
-#[command(allow_negative_numbers = true, disable_help_subcommand = true, max_term_width = 100)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -94,16 +94,17 @@ A line of --json:
   {\"row\":0,\"token\":123,\"kept\":17,\"probability\":..,\"conditional\":..,\"surprise_bits\":..,\"logprob\":..,
    \"mu_before\":null,\"mu_after\":null,\"alternatives\":[..]}
   {\"row\":3,\"error\":{\"kind\":\"not_finite\",\"index\":7,\"value\":\"NaN\"}}")]
+#[command(allow_negative_numbers = true)]
 pub struct Sample {
     #[command(flatten)]
     pub rows: Rows,
+    /// Also report the N best tokens of each row; the drawn one is always among them.
+    #[arg(long, value_name = "N")]
+    pub logprobs: Option<usize>,
     #[command(flatten)]
     pub params: Params,
     #[command(flatten)]
     pub draws: DrawArgs,
-    /// Also report the N best tokens of each row; the drawn one is always among them.
-    #[arg(long, value_name = "N")]
-    pub logprobs: Option<usize>,
     #[command(flatten)]
     pub run: Run,
 }
@@ -121,16 +122,13 @@ Examples:
   sortless verify logits.npy --temperature 0.7 --top-p 0.9 --draws 100
   sortless verify logits.npy --typical-p 0.95 --level avx2
   sortless verify --random 60 --seed 1                      rows and parameters of its own")]
+#[command(allow_negative_numbers = true)]
 pub struct Verify {
     /// A .npy file with a row or a matrix of rows; `-` is standard input.
     #[arg(value_name = "ROWS.npy", required_unless_present = "random", conflicts_with = "random")]
     pub rows: Option<String>,
     #[command(flatten)]
     pub form: Form,
-    #[command(flatten)]
-    pub params: Params,
-    #[command(flatten)]
-    pub draws: DrawArgs,
     /// How many draws a row.
     #[arg(long = "draws", value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub count: usize,
@@ -140,6 +138,10 @@ pub struct Verify {
     /// Make rows and parameters at random, for that many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub random: Option<f64>,
+    #[command(flatten)]
+    pub params: Params,
+    #[command(flatten)]
+    pub draws: DrawArgs,
     #[command(flatten)]
     pub run: Run,
 }
@@ -162,6 +164,7 @@ Samplers: greedy; temperature 0.8; top_k 50; top_p 0.9 at temperature 0.7; min_p
 mirostat_v1 and mirostat_v2, tau 3; sort_top_p, for comparison.
 Shapes: llm, a bulk of Normal(0, 2.5) and 30 tokens at 18 - 1.2 ln(rank); flat, Normal(0, 1); ties, llm in steps of 1/8;
 equal, one value everywhere.")]
+#[command(allow_negative_numbers = true)]
 pub struct Cost {
     /// Row lengths.
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = vocab)]
@@ -212,6 +215,7 @@ Examples:
   sortless inspect logits.npy
   sortless inspect logits.npy --row 3 --temperature 0.7 --svg row3.svg
   sortless inspect logits.npy --json | jq .entropy_bits")]
+#[command(allow_negative_numbers = true)]
 pub struct Inspect {
     #[command(flatten)]
     pub rows: Rows,
@@ -360,6 +364,7 @@ pub struct DrawArgs {
 
 /// How to run.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Running")]
 pub struct Run {
     /// How many rows at once [default: as many as the machine has processors].
     #[arg(long, value_name = "N", value_parser = at_least_one)]

@@ -38,6 +38,9 @@ pub fn run(args: &Cost) -> Result<Outcome, Failure> {
     let dtypes = if args.dtype.is_empty() { vec![own_dtype] } else { args.dtype.clone() };
 
     let mut out = Out::new();
+    if let Some(remark) = busy().filter(|_| !args.json) {
+        out.line(remark)?;
+    }
     let count = subjects.len() * dtypes.len() * args.threads.len();
     let progress = Progress::new(count as u64, "tables", false);
     let mut sections: Vec<Section> = Vec::new();
@@ -67,6 +70,18 @@ pub fn run(args: &Cost) -> Result<Outcome, Failure> {
         write_file(path, &plot::cost(&sections, level)?)?;
     }
     Ok(Outcome::Fine)
+}
+
+/// What to think of the numbers where others use the processors as well: a long call, as the sort, is interrupted more
+/// often than a short one, and so its median grows more.
+fn busy() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split_whitespace().next()?.parse().ok()?;
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+    (load > 0.75 * processors as f64).then(|| {
+        let machine = format!("this machine is busy (load {load:.1} on {processors} processors)");
+        format!("{machine}: long calls, above all the sort, look slower than they are\n")
+    })
 }
 
 /// Rows that are measured together.

@@ -86,7 +86,7 @@ struct View {
 
 #[derive(Serialize)]
 struct RowShape {
-    max: f32,
+    max: f64,
     max_token: u32,
     ties_at_top: usize,
     with_mass: u32,
@@ -168,7 +168,7 @@ impl Look {
             let scale = Scale::new(max, self.temperature)?;
             let histogram = exponent_histogram(self.level, logits, scale)?;
             let shape = RowShape {
-                max,
+                max: f64::from(max),
                 max_token: best.token,
                 ties_at_top: logits.iter().filter(|l| l.to_f32() == max).count(),
                 with_mass,
@@ -221,7 +221,7 @@ impl View {
         }
         if let (Some(shape), Some(spread)) = (&self.shape, &self.spread) {
             let RowShape { max, max_token, ties_at_top, with_mass, .. } = shape;
-            out.line(format_args!("  maximum   {max} (token {max_token})"))?;
+            out.line(format_args!("  maximum   {} (token {max_token})", *max as f32))?;
             let best = share(shape.best_probability);
             out.line(format_args!("  best      {best} of the probability, {ties_at_top} tied"))?;
             let mass = grouped((*with_mass).into());

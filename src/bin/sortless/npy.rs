@@ -125,7 +125,7 @@ impl Input {
             let fail = |error: io::Error| format!("{path}: {}", reason(&error));
             let file = File::open(path).map_err(fail)?;
             let about = file.metadata().map_err(fail)?;
-            let length = about.is_file().then(|| about.len());
+            let length = about.is_file().then_some(about.len());
             (path.to_string(), Box::new(file), length)
         };
         Ok(Self { name, source: BufReader::with_capacity(BUFFER, source), length })

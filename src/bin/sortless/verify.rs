@@ -10,10 +10,9 @@ use crate::failure::{Failure, Outcome};
 use crate::method::Method;
 use crate::npy::Decode;
 use crate::output::{Out, Progress, grouped};
-use crate::record::ErrorRecord;
 use crate::rows::{Row, RowFile, with_element};
 use crate::threads::pool;
-use compare::{Difference, Tally, Task};
+use compare::{BadRow, Difference, Tally, Task};
 use rayon::prelude::*;
 use serde::Serialize;
 use sortless::Level;
@@ -43,6 +42,9 @@ pub fn run(args: &Verify) -> Result<Outcome, Failure> {
     Ok(Outcome::bad_if(tally.reference + tally.oracle > 0))
 }
 
+/// What is done with the next rows.
+type Work<'a, E> = Box<dyn FnMut(&[Row<E>]) -> Tally + Send + 'a>;
+
 fn verify<E: Decode>(
     args: &Verify,
     method: &Method,
@@ -54,7 +56,7 @@ fn verify<E: Decode>(
     let progress = Progress::new(file.rows(), "rows", true);
     let mut chunk: Vec<Row<E>> = Vec::new();
     let mut tally = Tally::default();
-    let mut work: Box<dyn FnMut(&[Row<E>]) -> Tally + Send> = match method {
+    let mut work: Work<'_, E> = match method {
         &Method::Stateless(sampler) => {
             let task = Task { sampler, levels, alternatives: args.logprobs };
             Box::new(move |rows| {
@@ -90,7 +92,7 @@ struct Summary<'a> {
     differ_from_oracle: u64,
     in_doubt: u64,
     seconds: f64,
-    first_bad_row: Option<&'a (u64, ErrorRecord)>,
+    first_bad_row: Option<&'a BadRow>,
     first_difference: Option<&'a Difference>,
 }
 
@@ -128,7 +130,7 @@ impl<'a> Summary<'a> {
         out.line(format_args!("differ from oracle     {}{}", n(oracle), expected(oracle)))?;
         let why = "too near to a boundary for an f64 softmax to tell";
         out.line(format_args!("in doubt there         {}  {why}", n(self.in_doubt)))?;
-        if let Some((row, error)) = self.first_bad_row {
+        if let Some(BadRow { row, error }) = self.first_bad_row {
             let error = serde_json::to_string(error).unwrap_or_default();
             let first = format_args!("as the reference does; the first: row {row}, {error}");
             out.line(format_args!("rows refused           {}  {first}", n(self.refused_rows)))?;

@@ -30,7 +30,14 @@ pub struct Tally {
     pub oracle: u64,
     pub doubt: u64,
     pub first: Option<Difference>,
-    pub first_refused: Option<(u64, ErrorRecord)>,
+    pub first_refused: Option<BadRow>,
+}
+
+/// A row that was refused, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct BadRow {
+    pub row: u64,
+    pub error: ErrorRecord,
 }
 
 impl Tally {
@@ -147,7 +154,10 @@ impl Task<'_> {
                 let found: Vec<Tally> = draws.map(decide).collect();
                 tally.add(found.into_iter().collect());
             }
-            Err(error) => tally.first_refused = Some((row.index, ErrorRecord::from(&error))),
+            Err(error) => {
+                tally.first_refused =
+                    Some(BadRow { row: row.index, error: ErrorRecord::from(&error) })
+            }
         }
         tally.refused = u64::from(tally.first_refused.is_some());
         tally
@@ -160,7 +170,7 @@ impl Task<'_> {
         let expected = reference::report(logits, params, u, self.alternatives);
         if let Err(error) = &expected {
             let error = ErrorRecord::from(&RowError::Library(error.clone()));
-            tally.first_refused = Some((row, error));
+            tally.first_refused = Some(BadRow { row, error });
         }
         let expected_pick = light(&expected, params, logits.len());
         let differs = |level: Level, path, expected, found| Difference {
@@ -282,4 +292,52 @@ fn describe(params: &SamplingParams) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_the_oracle_does_not_have_is_told_once() {
+        let difference = |expected| Difference {
+            row: 3,
+            draw: 0,
+            u: 0.5,
+            parameters: String::new(),
+            level: "scalar".into(),
+            path: "any".into(),
+            against: "oracle",
+            expected,
+            found: Found::Token(2),
+        };
+        let mut sum = Tally::default();
+        for (verdict, decided) in [
+            (Verdict::Token(2), Some(2)),
+            (Verdict::InDoubt(1), Some(2)),
+            (Verdict::Refused, None),
+            (Verdict::Token(1), Some(2)),
+            (Verdict::Refused, Some(2)),
+            (Verdict::Token(1), None),
+        ] {
+            let mut tally = Tally::default();
+            judge(&mut tally, verdict, decided, difference);
+            sum.add(tally);
+        }
+        assert_eq!((sum.oracle, sum.doubt, sum.reference), (3, 1, 0));
+        assert_eq!(sum.first.map(|d| d.expected), Some(Found::Token(1)));
+    }
+
+    #[test]
+    fn one_bit_makes_a_report_differ() {
+        let report = |row: &[f32]| reference::report(row, &SamplingParams::new(), 0.5, 2);
+        let (a, mut b) = (report(&[1.0, 2.0]), report(&[1.0, 2.0]));
+        assert!(same(&a, &b));
+        if let Ok(b) = &mut b {
+            b.alternatives[1].logprob = b.alternatives[1].logprob.next_up();
+        }
+        assert!(!same(&a, &b));
+        assert!(!same(&a, &report(&[f32::NAN])));
+        assert!(same(&report(&[f32::NAN]), &report(&[f32::NAN])));
+    }
 }

@@ -1,6 +1,6 @@
 //! Mirostat's steps, three times: by the library, by the reference, by the oracle.
 
-use super::compare::{Difference, Found, Tally, judge};
+use super::compare::{BadRow, Difference, Found, Tally, judge};
 use crate::args::Sessions;
 use crate::record::ErrorRecord;
 use crate::rows::{Row, RowError};
@@ -59,7 +59,9 @@ fn steps<E: Element>(sessions: &mut [Session], levels: &[Level], row: &Row<E>) -
             let found: Vec<Tally> = draws.map(advance).collect();
             tally.add(found.into_iter().collect());
         }
-        Err(error) => tally.first_refused = Some((row.index, ErrorRecord::from(&error))),
+        Err(error) => {
+            tally.first_refused = Some(BadRow { row: row.index, error: ErrorRecord::from(&error) })
+        }
     }
     tally.refused = u64::from(tally.first_refused.is_some());
     tally
@@ -85,7 +87,7 @@ pub fn step<E: Element>(
     let expected = picked.and_then(|pick| Expected::new(session, pick));
     if let Err(error) = &expected {
         let error = ErrorRecord::from(&RowError::Library(error.clone()));
-        tally.first_refused = Some((row, error));
+        tally.first_refused = Some(BadRow { row, error });
     }
     let differs = |level: Level, path: Path, expected, found| Difference {
         row,
