@@ -207,8 +207,8 @@ fn measure(
         for (i, row) in rows.iter().enumerate().step_by(step) {
             match dtype.as_str() {
                 "f32" => check(runner, row, i, draws),
-                "f16" => check::<f16>(runner, &make(&[row.clone()])[0], i, draws),
-                "bf16" => check::<bf16>(runner, &make(&[row.clone()])[0], i, draws),
+                "f16" => check::<f16>(runner, &make(std::slice::from_ref(row))[0], i, draws),
+                "bf16" => check::<bf16>(runner, &make(std::slice::from_ref(row))[0], i, draws),
                 _ => panic!("no element type {dtype:?}; there are f32, f16, bf16"),
             }
         }

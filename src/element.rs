@@ -233,7 +233,7 @@ mod tests {
         }
         for bits in 0..=u16::MAX {
             let k = key(bits);
-            let inside = k >= f16::KEY_MIN && k <= f16::KEY_MAX;
+            let inside = (f16::KEY_MIN..=f16::KEY_MAX).contains(&k);
             assert_eq!(inside, f16::from_bits(bits).fault().is_none(), "{bits:#06x}");
             if inside {
                 assert_eq!(f16::from_key(k), Element::to_f32(f16::from_bits(bits)));

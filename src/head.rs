@@ -47,6 +47,23 @@ pub(crate) enum Reach {
     Logit(f32),
 }
 
+impl Reach {
+    /// Tokens to look at first: most decisions on real rows end within them.
+    pub const FEW: usize = 64;
+    /// Tokens to look at next.
+    pub const MORE: usize = 512;
+    /// Rows up to this length are looked at whole, sorted.
+    pub const SHORT: usize = 1024;
+    /// Every unmasked token.
+    pub const ALL: Self = Self::Logit(f32::MIN);
+
+    /// All tokens from `logit` on, unless they may be too many to sort.
+    pub fn from(blocks: &[f32], logit: f32) -> Option<Self> {
+        let reaching = blocks.iter().filter(|&&top| top >= logit).count();
+        (reaching <= Self::MORE.min(blocks.len() / 4 + Self::FEW)).then_some(Self::Logit(logit))
+    }
+}
+
 /// The first tokens of the rank, and bounds on the rest.
 pub(crate) struct Head<'a> {
     tokens: &'a [Candidate],

@@ -2,7 +2,8 @@
 //!
 //! A [`Sampler`] turns a row of `f32`, `f16` or `bf16` logits and a draw `u` into a token: greedy, temperature, top-k,
 //! top-p, min-p, epsilon, typical, or any combination of them ([`SamplingParams`]). [`Batch`] does it for many rows,
-//! [`Draws`] makes draws that can be replayed, and [`reference`](mod@reference) is the rule as plain code. Two promises:
+//! [`Draws`] makes draws that can be replayed, [`mirostat`] holds the surprise of a text near a target, and
+//! [`reference`](mod@reference) is the rule as plain code. Two promises:
 //!
 //! 1. **Exact.** The token is the one that a plain full sort picks: every row, every parameter, every draw.
 //! 2. **The same everywhere.** The same logits, parameters and draw give the same token and the same report, bit for
@@ -34,7 +35,8 @@
 //!
 //! `E` is monotone, exactly 1 at 0 and exactly 0 below [`kernels::CUT_OFF`], and has the same bits on every level. Its
 //! largest error over every f32 in `[-69, 0]` is 0.97748 ULP (measured by `tests/weight.rs`, which runs all of them).
-//! Reported logs come from the `libm` crate: another version of it could change their last bits, but no token.
+//! Reported logs come from the `libm` crate: another version of it could change their last bits, but no sampler's token.
+//! (Mirostat's feedback is made of such logs.)
 //! All of this holds in Rust's default floating-point environment.
 //!
 //! # How a decision is made
@@ -106,6 +108,8 @@ mod park_miller;
 mod pick;
 mod prepared;
 pub mod process;
+#[doc(hidden)]
+pub mod property;
 mod rank;
 pub mod reference;
 mod report;

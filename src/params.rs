@@ -9,7 +9,7 @@ use crate::error::{Error, Number};
 /// [`Sampler::new`](crate::Sampler::new).
 ///
 /// ```
-/// use sortless::{SamplingParams};
+/// use sortless::{Sampler, SamplingParams};
 /// let params = SamplingParams::new().with_temperature(0.8).with_top_k(40).with_top_p(0.95);
 /// let sampler = Sampler::new(params)?;
 /// # Ok::<(), sortless::Error>(())
@@ -103,14 +103,14 @@ impl SamplingParams {
         check(
             "min_p",
             self.min_p,
-            |p| 0.0 <= p && p <= 1.0,
+            |p| (0.0..=1.0).contains(&p),
             "in [0, 1] (leave it out, None, to switch the filter off)",
         )?;
         check("typical_p", self.typical_p, |p| 0.0 < p && p <= 1.0, off)?;
         check(
             "epsilon",
             self.epsilon,
-            |p| 0.0 <= p && p < 1.0,
+            |p| (0.0..1.0).contains(&p),
             "in [0, 1) (leave it out, None, to switch the filter off)",
         )
     }

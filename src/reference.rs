@@ -2,7 +2,7 @@
 //!
 //! Whatever the samplers do fast gives the token, the count and the numbers that the functions here
 //! give, bit for bit. They share with the samplers the weight function
-//! [`weight`](crate::kernels::weight), the types, and the scalar formulas of the reported numbers;
+//! [`weight`], the types, and the scalar formulas of the reported numbers;
 //! all that selects is written a second time here.
 //!
 //! ```
@@ -628,8 +628,8 @@ mod tests {
 
     /// The kept ids in the order of the draw.
     fn kept(row: &[f32], params: &SamplingParams) -> Vec<u32> {
-        let decision = decide(row, params, 0.0).unwrap();
-        decision.kept.iter().map(|t| t.id).collect()
+        let kept = Sorted::new(row, params).and_then(|sorted| sorted.kept(params)).unwrap();
+        kept.iter().map(|t| t.0).collect()
     }
 
     fn pick(row: &[f32], params: &SamplingParams, u: f64) -> (u32, Option<u32>) {

@@ -387,30 +387,23 @@ struct Reaches {
     second: Option<Reach>,
 }
 
-/// Tokens to look at first: most decisions on real rows end within them.
-const FEW: usize = 64;
-/// Tokens to look at next.
-const MORE: usize = 512;
-/// Rows up to this length are looked at whole, sorted.
-const SHORT: usize = 1024;
-
 impl Reaches {
     fn new<E: Element>(stages: &Stages, row: &Row<'_, E>) -> Self {
         let blocks = row.blocks.len();
         let tokens = |n: usize| {
             if n <= blocks { Some(Reach::Tokens(n)) } else { None }
         };
-        if row.data.len() <= SHORT {
-            return Self { first: Some(Reach::Logit(f32::MIN)), second: None };
+        if row.data.len() <= Reach::SHORT {
+            return Self { first: Some(Reach::ALL), second: None };
         }
         let (first, second) = if let Some(k) = stages.top_k {
             (tokens(k as usize), None)
         } else if stages.top_p.is_some() {
-            (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
+            (Some(Reach::Tokens(Reach::FEW.min(blocks))), tokens(Reach::MORE))
         } else if let Some(p) = stages.min_p {
             (min_p_reach(row, p), None)
         } else {
-            (Some(Reach::Tokens(FEW.min(blocks))), tokens(MORE))
+            (Some(Reach::Tokens(Reach::FEW.min(blocks))), tokens(Reach::MORE))
         };
         Self { first, second }
     }
@@ -430,8 +423,7 @@ fn min_p_reach<E: Element>(row: &Row<'_, E>, p: f64) -> Option<Reach> {
     let x = libm::log(p) * (1.0 + 1e-5) - 1e-5;
     let logit = (f64::from(row.scale.max()) + f64::from(row.scale.temperature()) * x) as f32;
     let logit = logit - logit.abs() * 1e-6;
-    let reaching = row.blocks.iter().filter(|&&top| top >= logit).count();
-    (reaching <= MORE.min(row.blocks.len() / 4 + FEW)).then_some(Reach::Logit(logit))
+    Reach::from(row.blocks, logit)
 }
 
 /// What reported numbers are made of.

@@ -37,11 +37,6 @@ pub(crate) struct Logits<'a, E> {
     only_full: bool,
 }
 
-/// Heads longer than this are not worth sorting.
-const LONGEST: usize = 512;
-/// Rows up to this length are looked at whole, sorted.
-const SHORT: usize = 1024;
-
 impl<'a, E: Element> Source<'a, E> {
     /// Checks a row of logits, whose temperature has been checked, and takes its total.
     pub fn logits(
@@ -136,9 +131,9 @@ impl<E: Element> Logits<'_, E> {
         mut f: impl FnMut(&mut dyn Ranked) -> Result<T, Need>,
     ) -> Result<T, Need> {
         let total = Some(Bracket::exact(self.facts.total));
-        let short = self.row.data.len() <= SHORT;
-        let reach = if short { Some(Reach::Logit(f32::MIN)) } else { self.reach(first) };
-        let more = Reach::Tokens(LONGEST.min(self.row.blocks.len()));
+        let short = self.row.data.len() <= Reach::SHORT;
+        let reach = if short { Some(Reach::ALL) } else { self.reach(first) };
+        let more = Reach::Tokens(Reach::MORE.min(self.row.blocks.len()));
         // A second look is for what turns out to need more than it asked for first.
         for reach in [reach, reach.filter(|_| !short).map(|_| more)] {
             if let Some(reach) = reach.filter(|_| !self.only_full)
@@ -155,15 +150,12 @@ impl<E: Element> Logits<'_, E> {
     fn reach(&self, seek: Seek) -> Option<Reach> {
         let blocks = self.row.blocks;
         match seek {
-            Seek::Logit(logit) => {
-                let reaching = blocks.iter().filter(|&&top| top >= logit).count();
-                (reaching <= LONGEST.min(blocks.len() / 4 + 64)).then_some(Reach::Logit(logit))
-            }
+            Seek::Logit(logit) => Reach::from(blocks, logit),
             Seek::Count(count) => {
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
                 (count <= blocks.len()).then_some(Reach::Tokens(count))
             }
-            Seek::Mass(_) | Seek::Weight(_) => Some(Reach::Tokens(64.min(blocks.len()))),
+            Seek::Mass(_) | Seek::Weight(_) => Some(Reach::Tokens(Reach::FEW.min(blocks.len()))),
         }
     }
 }

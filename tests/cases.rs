@@ -627,7 +627,7 @@ fn d08_alternatives_are_the_best_tokens_whatever_the_rule() {
 fn e01_the_first_maximum_wins() {
     for params in [at(0.0), at(1.0).with_top_k(1), top_p(1e-9)] {
         assert_eq!(token(&[0.0f32, 1.0, 1.0], params, LAST), 1);
-        assert_eq!(token(&vec![2.0f32; 17], params, LAST), 0);
+        assert_eq!(token(&[2.0f32; 17], params, LAST), 0);
         // Ties across lanes, groups and blocks.
         for (first, second) in [(5, 6), (5, 20), (5, 21), (127, 128), (1, 4000), (130, 131)] {
             let mut row = equal(4096, 0.0);

@@ -11,6 +11,7 @@ use half::{bf16, f16};
 use sortless::kernels::{
     Candidate, Scale, argmax_first, collect, exp_mass, exp_weights, exponent_histogram, max,
 };
+use sortless::mirostat::{Config, Session, Step, Version};
 use sortless::{
     Alternative, Batch, Error, Level, NotFinite, Pick, Report, Rows, Sampler, SamplingParams,
     Scratch, reference, rng,
@@ -22,7 +23,7 @@ use support::{Make, Random, say};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.txt");
 
-/// The length of the rows that most of the work goes into.
+/// The length of the longest rows. An emulated CPU has to get through all of this within a minute.
 const LONG: usize = 16_384;
 /// Lengths at which samplers take other ways.
 const SHORT: [usize; 4] = [1, 2, 40, 1_100];
@@ -93,6 +94,14 @@ impl Hash {
         self.word(report.alternatives.len() as u64);
         report.alternatives.iter().for_each(|a| self.alternative(a));
     }
+
+    fn step(&mut self, step: &Step) {
+        self.word(u64::from(step.token));
+        self.word(u64::from(step.kept));
+        for number in [step.probability, step.surprise, step.mu_before, step.mu_after] {
+            self.double(number);
+        }
+    }
 }
 
 /// A part of a line's work by its name, so that two levels that differ can be told where.
@@ -120,6 +129,9 @@ fn lines(inputs: &Inputs) -> Vec<Line<'_>> {
     sampler_lines(&mut lines, &inputs.f32);
     sampler_lines(&mut lines, &inputs.f16);
     sampler_lines(&mut lines, &inputs.bf16);
+    mirostat_lines(&mut lines, &inputs.f32);
+    mirostat_lines(&mut lines, &inputs.f16);
+    mirostat_lines(&mut lines, &inputs.bf16);
     lines
 }
 
@@ -147,12 +159,14 @@ impl Inputs {
 
 impl<E: Make> Typed<E> {
     fn new(real: &[Vec<f32>]) -> Self {
+        // The half types take the same ways through shorter rows, but for one.
+        let (length, step) = if E::NAME == "f32" { (LONG / 2, 2) } else { (LONG / 4, usize::MAX) };
         let named = |v: usize, seed: u64| {
             let rows = support::shapes::<E>(v, seed).into_iter();
             rows.map(move |(name, row)| (format!("{name}, {v}"), row))
         };
-        let mut long: Vec<_> = named(LONG, 1).collect();
-        for (i, row) in real.iter().enumerate().step_by(2) {
+        let mut long: Vec<_> = named(length, 1).collect();
+        for (i, row) in real.iter().enumerate().step_by(step) {
             long.push((format!("real {i}, {LONG}"), support::convert(row)));
         }
         let short = SHORT.iter().flat_map(|&v| named(v, 2)).collect();
@@ -302,7 +316,7 @@ fn grids() -> Vec<(&'static str, Vec<SamplingParams>)> {
     ]
 }
 
-/// The sampler lines of one element type: `sample` at three draws and `report` for each of a sampler's parameters, rows
+/// The sampler lines of one element type: `sample` at two or three draws and `report` for each of a sampler's parameters, rows
 /// and temperatures; then a batch of all of them.
 fn sampler_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
     for (name, grid) in grids() {
@@ -310,19 +324,20 @@ fn sampler_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
             let mut scratch = Scratch::new();
             let long = rows.long.iter().map(|row| (row, &TEMPERATURES[..]));
             let short = rows.short.iter().map(|row| (row, &MORE_TEMPERATURES[..]));
-            let part = |(i, ((name, row), temperatures)): (usize, (&(String, Vec<E>), &[f32]))| {
+            let mut part = |i: usize, (name, row): &(String, Vec<E>), temperatures: &[f32]| {
                 let mut hash = Hash::new();
+                let first_draw = row.len() <= SHORT[3];
                 for &params in &grid {
                     let greedy = params.is_greedy();
                     for &t in if greedy { &[0.0][..] } else { temperatures } {
                         let sampler = Sampler::new(params.with_temperature(t));
                         let sampler = sampler.expect("in range").with_level(level);
-                        sampled(&sampler, row, i as u64, &mut scratch, &mut hash);
+                        sampled(&sampler, row, i as u64, first_draw, &mut scratch, &mut hash);
                     }
                 }
                 (name.clone(), hash)
             };
-            long.chain(short).enumerate().map(part).collect()
+            long.chain(short).enumerate().map(|(i, (row, t))| part(i, row, t)).collect()
         };
         lines.push(Line::new(format!("sampler {name}, {}", E::NAME), parts));
     }
@@ -333,11 +348,12 @@ fn sampled<E: Make>(
     sampler: &Sampler,
     row: &[E],
     stream: u64,
+    first_draw: bool,
     scratch: &mut Scratch,
     hash: &mut Hash,
 ) {
     let middle = rng::uniform(2024, stream, u64::from(sampler.params().temperature.to_bits()));
-    for u in [0.0, middle, LARGEST_DRAW] {
+    for u in first_draw.then_some(0.0).into_iter().chain([middle, LARGEST_DRAW]) {
         match sampler.sample(row, u, scratch) {
             Ok(pick) => hash.pick(pick),
             Err(error) => hash.error(&error),
@@ -357,20 +373,20 @@ fn sampled<E: Make>(
 
 /// A serial batch over a strided, padded matrix, each row with other parameters.
 fn batch<E: Make>(level: Level, rows: &[(String, Vec<E>)]) -> Parts {
-    const VALID: usize = 10_000;
-    const STRIDE: usize = LONG + 48;
-    let matrix: Vec<E> = rows
-        .iter()
-        .flat_map(|(_, row)| row.iter().copied().chain([E::make(f32::INFINITY); STRIDE - LONG]))
-        .collect();
+    let length = rows[0].1.len();
+    let stride = length + 48;
+    let padding = vec![E::make(f32::INFINITY); stride - length];
+    let rows: Vec<_> = rows.iter().filter(|(_, row)| row.len() == length).collect();
+    let matrix: Vec<E> =
+        rows.iter().flat_map(|(_, row)| row.iter().chain(&padding).copied()).collect();
     let all: Vec<SamplingParams> = grids().into_iter().flat_map(|(_, grid)| grid).collect();
     let sampler = |i: usize| Sampler::new(all[i % all.len()]).expect("in range").with_level(level);
     let samplers: Vec<Sampler> = (0..rows.len()).map(sampler).collect();
     let draws: Vec<f64> = (0..rows.len()).map(|i| rng::uniform(7, i as u64, 0)).collect();
-    let rows_of = Rows::matrix(&matrix, rows.len(), LONG, STRIDE).expect("it fits");
-    let rows_of = rows_of.with_valid_vocab(VALID);
+    let rows_of = Rows::matrix(&matrix, rows.len(), length, stride).expect("it fits");
+    let rows_of = rows_of.with_valid_vocab(length / 8 * 5);
     let picks = Batch::serial().sample(&rows_of, &samplers, &draws).expect("the lengths agree");
-    let part = |((name, _), pick): (&(String, _), Result<Pick, Error>)| {
+    let part = |((name, _), pick): (&(String, Vec<E>), Result<Pick, Error>)| {
         let mut hash = Hash::new();
         match pick {
             Ok(pick) => hash.pick(pick),
@@ -378,7 +394,34 @@ fn batch<E: Make>(level: Level, rows: &[(String, Vec<E>)]) -> Parts {
         }
         (name.clone(), hash)
     };
-    rows.iter().zip(picks).map(part).collect()
+    rows.into_iter().zip(picks).map(part).collect()
+}
+
+/// Mirostat's lines of one element type: for each row some steps of a few sessions, tokens and feedback.
+fn mirostat_lines<'a, E: Make>(lines: &mut Vec<Line<'a>>, rows: &'a Typed<E>) {
+    for (name, version) in [("v1", Version::V1), ("v2", Version::V2)] {
+        let parts = move |level| {
+            let mut scratch = Scratch::new();
+            let part = |(i, (name, row)): (usize, &(String, Vec<E>))| {
+                let mut hash = Hash::new();
+                for (tau, temperature) in [(0.5, 1.0), (3.0, 1.0), (6.0, 1.7)] {
+                    let config = Config::new(tau).and_then(|c| c.with_temperature(temperature));
+                    let session = Session::new(config.expect("in range"), version);
+                    let mut session = session.with_level(level);
+                    let mut draws = sortless::Draws::new(11, i as u64);
+                    for _ in 0..4 {
+                        match session.sample(row, draws.next_draw(), &mut scratch) {
+                            Ok(step) => hash.step(&step),
+                            Err(error) => hash.error(&error),
+                        }
+                    }
+                }
+                (name.clone(), hash)
+            };
+            rows.long.iter().chain(&rows.short).enumerate().map(part).collect()
+        };
+        lines.push(Line::new(format!("mirostat {name}, {}", E::NAME), parts));
+    }
 }
 
 fn writing() -> bool {

@@ -91,7 +91,7 @@ fn combination(
     let total: u64 = kept.iter().map(|t| t.1).sum();
     // The reference's draw, without its lists built anew.
     let token = |u: f64| {
-        let target = (u * 2f64.powi(60)) as u128 * u128::from(total) >> 60;
+        let target = ((u * 2f64.powi(60)) as u128 * u128::from(total)) >> 60;
         let mut sum = 0;
         kept.iter().find(|t| {
             sum += u128::from(t.1);

@@ -117,7 +117,7 @@ pub fn alternate<C>(
     contestants: &mut [Contestant<'_, C>],
     rounds: usize,
 ) -> Vec<Times> {
-    let mut times = vec![vec![Vec::with_capacity(rounds); ROWS]; contestants.len()];
+    let mut times = vec![vec![Vec::new(); ROWS]; contestants.len()];
     for round in 0..=rounds {
         for row in 0..ROWS {
             for (contestant, times) in contestants.iter_mut().zip(&mut times) {

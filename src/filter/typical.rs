@@ -86,17 +86,17 @@ impl Typical<'_> {
     ) -> Result<Decision, Need> {
         match (alive, self.whole) {
             (Alive::All, Some(moments)) if epsilon.is_none() => {
-                match self.from_rings(ranked, moments, p, u) {
-                    Err(Need::Depth) => self.from_tokens(ranked, alive, p, epsilon, u),
+                match self.by_rings(ranked, moments, p, u) {
+                    Err(Need::Depth) => self.by_tokens(ranked, alive, p, epsilon, u),
                     decided => decided,
                 }
             }
-            _ => self.from_tokens(ranked, alive, p, epsilon, u),
+            _ => self.by_tokens(ranked, alive, p, epsilon, u),
         }
     }
 
     /// Looks only at the tokens around the edge and around the draw.
-    fn from_rings(
+    fn by_rings(
         &mut self,
         ranked: &mut impl Ranked,
         moments: Moments,
@@ -134,7 +134,7 @@ impl Typical<'_> {
     }
 
     /// Looks at all alive tokens, or at those of them that are surely nearest to the mean.
-    fn from_tokens(
+    fn by_tokens(
         &mut self,
         ranked: &mut impl Ranked,
         alive: Alive,

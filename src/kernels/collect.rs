@@ -207,10 +207,10 @@ pub fn collect<E: Element>(
         return Err(Error::Parameter { name: "threshold", value, expected: "a number" });
     }
     let mut blocks = vec![0.0; row.len().div_ceil(BLOCK)];
-    if !scan(level, row, &mut blocks).clean {
-        if let Some(error) = first_fault(row) {
-            return Err(error);
-        }
+    if !scan(level, row, &mut blocks).clean
+        && let Some(error) = first_fault(row)
+    {
+        return Err(error);
     }
     out.clear();
     collect_between(level, row, &blocks, Between::from(threshold.max(f32::MIN)), out);

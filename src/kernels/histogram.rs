@@ -98,12 +98,12 @@ impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> With
                         if MASSES != 0 {
                             let low = i64::from(lo[i] as i32);
                             let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
-                            masses.as_flattened_mut()[place % (MASSES * COPIES) | (i % COPIES)] +=
-                                mass;
+                            masses.as_flattened_mut()
+                                [(place % (MASSES * COPIES)) | (i % COPIES)] += mass;
                         }
                         if COUNTS != 0 {
-                            counts.as_flattened_mut()[place % (COUNTS * COPIES) | (i % COPIES)] +=
-                                1;
+                            counts.as_flattened_mut()
+                                [(place % (COUNTS * COPIES)) | (i % COPIES)] += 1;
                         }
                     }
                 }

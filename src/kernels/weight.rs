@@ -20,7 +20,7 @@ pub(crate) const ROUND: f32 = 12_582_912.0;
 const LN2_HI: f32 = 0.693_359_4;
 const LN2_LO: f32 = -2.121_944_4e-4;
 // (e^r - 1 - r) / r^2 on [-ln(2)/2, ln(2)/2], highest power first: least largest relative error of e^r, 3.1e-9.
-const POLY: [f32; 5] = [1.381_454_1e-3, 8.368_745e-3, 4.166_839e-2, 0.166_665_21, 0.499_999_94];
+const POLY: [f32; 5] = [1.381_454e-3, 8.368_745e-3, 4.166_839e-2, 0.166_665_21, 0.499_999_94];
 
 /// Puts a constant into a vector. Where the compiler can see its value, it makes the vector anew at each use inside the
 /// loop; hidden, it stays in a register or in memory that the instruction itself reads: a quarter fewer instructions.
@@ -54,6 +54,8 @@ pub(crate) fn vectors_mut<S: Simd>(lanes: &mut [[f32; LANES]]) -> &mut [S::f32s]
 pub(crate) struct Weigher<S: Simd> {
     max: S::f32s,
     temperature: S::f32s,
+    /// `1 / T`, where T is a power of two: multiplying by it is dividing by T, rounded alike, and much faster.
+    reciprocal: Option<S::f32s>,
     cut_off: S::f32s,
     log2_e: S::f32s,
     round: S::f32s,
@@ -71,6 +73,7 @@ impl<S: Simd> Weigher<S> {
         Self {
             max: s.splat_f32s(scale.max),
             temperature: s.splat_f32s(scale.temperature),
+            reciprocal: reciprocal(scale.temperature).map(|r| s.splat_f32s(r)),
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
             round: pinned(s, ROUND + f32::from(power)),
@@ -86,8 +89,15 @@ impl<S: Simd> Weigher<S> {
     pub fn arguments<E: Element>(&self, s: S, groups: &[[E; LANES]], x: &mut Lanes) {
         for (x, group) in x.iter_mut().zip(groups) {
             let logits = E::widen(group);
-            for (x, &logit) in S::as_mut_simd_f32s(x).0.iter_mut().zip(S::as_simd_f32s(&logits).0) {
-                *x = s.div_f32s(s.sub_f32s(logit, self.max), self.temperature);
+            let lanes = S::as_mut_simd_f32s(x).0.iter_mut().zip(S::as_simd_f32s(&logits).0);
+            if let Some(reciprocal) = self.reciprocal {
+                for (x, &logit) in lanes {
+                    *x = s.mul_f32s(s.sub_f32s(logit, self.max), reciprocal);
+                }
+            } else {
+                for (x, &logit) in lanes {
+                    *x = s.div_f32s(s.sub_f32s(logit, self.max), self.temperature);
+                }
             }
         }
     }
@@ -128,6 +138,13 @@ impl<S: Simd> Weigher<S> {
         let e = s.add_f32s(mul_add(s, p, r2, r), self.one);
         s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(e), exponent))
     }
+}
+
+/// `1 / T` if T is a power of two whose reciprocal is a normal number, too.
+#[inline(always)]
+fn reciprocal(temperature: f32) -> Option<f32> {
+    let power_of_two = temperature.to_bits() << 9 == 0;
+    Some(1.0 / temperature).filter(|r| power_of_two && r.is_normal())
 }
 
 /// Two roundings, on purpose.
@@ -229,5 +246,37 @@ impl Scale {
     #[inline(always)]
     pub fn mass(&self, logit: f32) -> u64 {
         mass(self.weight(logit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::weights_into;
+    use crate::level::Level;
+
+    #[test]
+    fn powers_of_two_divide_alike() {
+        assert_eq!(reciprocal(1.0), Some(1.0));
+        assert_eq!(reciprocal(0.25), Some(4.0));
+        assert_eq!(reciprocal(0.7), None);
+        assert_eq!(reciprocal(f32::MIN_POSITIVE), Some(2f32.powi(126)));
+        assert_eq!(reciprocal(2f32.powi(127)), None); // its reciprocal is subnormal
+
+        let row: Vec<f32> = (0..4096).map(|i| -((i * i) as f32) * 1.37e-5).collect();
+        let mut weights = vec![0.0; row.len()];
+        for level in Level::available() {
+            for temperature in [0.125, 0.5, 1.0, 2.0, 64.0, 0.75] {
+                let scale = Scale::checked(0.0, temperature);
+                weights_into(level, &row, scale, &mut weights);
+                for (l, w) in row.iter().zip(&weights) {
+                    assert_eq!(
+                        weight(l / temperature).to_bits(),
+                        w.to_bits(),
+                        "{level} {l} {temperature}"
+                    );
+                }
+            }
+        }
     }
 }

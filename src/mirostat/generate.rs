@@ -80,6 +80,7 @@ impl<M: std::error::Error + 'static> std::error::Error for GenerateError<M> {
 /// use sortless::mirostat::{Config, Generate, Session, Stop, Version};
 /// // A model that likes to count: after n comes n + 1.
 /// let model = |text: &[u32], row: &mut Vec<f32>| -> Result<(), std::convert::Infallible> {
+///     row.clear();
 ///     row.resize(10, 0.0);
 ///     row[(text.last().unwrap_or(&0) + 1) as usize % 10] = 20.0;
 ///     Ok(())
