@@ -4,6 +4,9 @@
 //! `PROPTEST_CASES` sets the number of cases of each test. What once failed stays in `proptest-regressions/` and is tried
 //! first.
 
+// proptest is not built for wasm.
+#![cfg(not(target_family = "wasm"))]
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestRunner};
