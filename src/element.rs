@@ -48,9 +48,10 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
     #[doc(hidden)]
     const KEY_MAX: f32;
 
-    /// Whether a NaN can have a key below `KEY_MIN`, so that kernels must look there too.
+    /// Whether the keys of NaN and +inf are NaN and +inf, so that a sum shows that one was among its terms: it is not
+    /// at most `KEY_MAX`. (That of very large numbers may not be, either.) Otherwise a NaN can have a key below `KEY_MIN`, too.
     #[doc(hidden)]
-    const KEYS_BELOW: bool;
+    const FAULTS_ADD_UP: bool;
 
     /// The value of a key.
     #[doc(hidden)]
@@ -78,7 +79,7 @@ impl Element for f32 {
     const MASKED: Self = f32::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::MAX;
-    const KEYS_BELOW: bool = false;
+    const FAULTS_ADD_UP: bool = true;
 
     #[inline(always)]
     fn to_f32(self) -> f32 {
@@ -110,7 +111,7 @@ impl Element for bf16 {
     const MASKED: Self = bf16::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::from_bits((bf16::MAX.to_bits() as u32) << 16);
-    const KEYS_BELOW: bool = false;
+    const FAULTS_ADD_UP: bool = true;
 
     #[inline(always)]
     fn to_f32(self) -> f32 {
@@ -142,7 +143,7 @@ impl Element for f16 {
     const MASKED: Self = f16::NEG_INFINITY;
     const KEY_MIN: f32 = f32::from_bits((f16::NEG_INFINITY.to_bits() as u32) << 16);
     const KEY_MAX: f32 = f32::from_bits((f16::MAX.to_bits() as u32) << 16);
-    const KEYS_BELOW: bool = true;
+    const FAULTS_ADD_UP: bool = false;
 
     #[inline(always)]
     fn to_f32(self) -> f32 {

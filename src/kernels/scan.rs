@@ -12,12 +12,12 @@ pub(crate) const BLOCK: usize = 128;
 /// What one pass over a row finds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
-    /// The largest logit; NaN never counts. -inf for an empty row.
+    /// Whether it is certain that no logit is NaN or +inf. Where one is, the rest has no meaning.
+    pub clean: bool,
+    /// The largest logit. -inf for an empty row.
     pub max: f32,
     /// The first block that holds it.
     pub block: usize,
-    /// Whether no logit is NaN or +inf.
-    pub clean: bool,
 }
 
 struct Pass<'a, E> {
@@ -26,32 +26,56 @@ struct Pass<'a, E> {
     blocks: &'a mut [f32],
 }
 
-/// The largest key of a block, as a vector of one for each lane, and whether a key is out of range.
+/// The largest key of a block. `fine` stays set in the lanes whose keys so far were surely those of numbers.
 #[inline(always)]
-fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], faults: &mut S::f32s) -> f32 {
-    let mut acc = [E::KEY_MIN; LANES];
-    let mut bad = s.less_than_f32s(s.splat_f32s(0.0), s.splat_f32s(0.0));
+fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], fine: &mut S::m32s) -> f32 {
+    let (mut tops, mut sums) = ([E::KEY_MIN; LANES], [0.0; LANES]);
     for group in groups {
         let keys = E::keys(group);
-        for (acc, &key) in S::as_mut_simd_f32s(&mut acc).0.iter_mut().zip(S::as_simd_f32s(&keys).0)
-        {
-            // Compare and select: NaN never wins, whatever the instruction set's own max does.
-            *acc = s.select_f32s(s.greater_than_f32s(key, *acc), key, *acc);
-            let fine = s.less_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MAX));
-            bad = s.or_m32s(bad, s.not_m32s(fine));
-            if E::KEYS_BELOW {
-                bad = s.or_m32s(bad, s.less_than_f32s(key, s.splat_f32s(E::KEY_MIN)));
+        let tops = S::as_mut_simd_f32s(&mut tops).0.iter_mut();
+        let accs = tops.zip(S::as_mut_simd_f32s(&mut sums).0);
+        for ((top, sum), &key) in accs.zip(S::as_simd_f32s(&keys).0) {
+            // What comes out of a NaN depends on the instruction set; but then the row isn't clean, and nobody looks.
+            *top = s.max_f32s(key, *top);
+            if E::FAULTS_ADD_UP {
+                *sum = s.add_f32s(*sum, key);
+            } else {
+                let least = s.greater_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MIN));
+                let most = s.less_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MAX));
+                *fine = s.and_m32s(*fine, s.and_m32s(least, most));
             }
         }
     }
-    *faults = s.select_f32s(bad, s.splat_f32s(1.0), *faults);
-    let (vectors, _) = S::as_simd_f32s(&acc);
+    if E::FAULTS_ADD_UP {
+        for &sum in S::as_simd_f32s(&sums).0 {
+            *fine = s.and_m32s(*fine, s.less_than_or_equal_f32s(sum, s.splat_f32s(E::KEY_MAX)));
+        }
+    }
+    let (vectors, _) = S::as_simd_f32s(&tops);
     let mut top = vectors[0];
     for &v in &vectors[1..] {
-        top = s.select_f32s(s.greater_than_f32s(v, top), v, top);
+        top = s.max_f32s(v, top);
     }
-    // No NaN is left in here, and which zero comes out doesn't matter.
     s.reduce_max_f32s(top)
+}
+
+/// The largest key so far and the first block that holds it.
+struct Best {
+    key: f32,
+    block: usize,
+}
+
+impl Best {
+    /// Takes the largest key of the next block, whose value goes to the block maxima.
+    #[inline(always)]
+    fn note(&mut self, block: usize, top: f32, blocks: &mut [f32], value: impl Fn(f32) -> f32) {
+        if let Some(slot) = blocks.get_mut(block) {
+            *slot = value(top);
+        }
+        if top > self.key {
+            *self = Self { key: top, block };
+        }
+    }
 }
 
 impl<E: Element> WithSimd for Pass<'_, E> {
@@ -59,31 +83,26 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Scan {
-        let mut best = E::KEY_MIN;
-        let mut best_block = 0;
-        let mut faults = s.splat_f32s(0.0);
-        let (full, rest) = self.row.as_chunks::<BLOCK>();
-        let mut stores = self.blocks.iter_mut();
-        let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
-        for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
-            *group = padded(part);
+        let Self { row, blocks } = self;
+        let mut fine = s.less_than_or_equal_f32s(s.splat_f32s(0.0), s.splat_f32s(0.0));
+        let mut best = Best { key: E::KEY_MIN, block: 0 };
+        let (full, rest) = row.as_chunks::<BLOCK>();
+        for (i, chunk) in full.iter().enumerate() {
+            best.note(i, block(s, chunk.as_chunks().0, &mut fine), blocks, E::from_key);
         }
-        let last = if rest.is_empty() { None } else { Some(&last[..]) };
-        let blocks = full.iter().map(
-            #[inline(always)]
-            |chunk| chunk.as_chunks::<LANES>().0,
-        );
-        for (i, groups) in blocks.chain(last).enumerate() {
-            let top = block(s, groups, &mut faults);
-            if let Some(store) = stores.next() {
-                *store = E::from_key(top);
+        if !rest.is_empty() {
+            let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
+            for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
+                *group = padded(part);
             }
-            if top > best {
-                best = top;
-                best_block = i;
-            }
+            best.note(full.len(), block(s, &last, &mut fine), blocks, E::from_key);
         }
-        Scan { max: E::from_key(best), block: best_block, clean: s.reduce_max_f32s(faults) == 0.0 }
+        let fine = s.select_f32s(fine, s.splat_f32s(1.0), s.splat_f32s(0.0));
+        Scan {
+            max: E::from_key(best.key),
+            block: best.block,
+            clean: s.reduce_min_f32s(fine) == 1.0,
+        }
     }
 }
 
