@@ -1,16 +1,18 @@
-//! The whole rank of a row, for decisions that go deep: a histogram of masses over buckets of weights, refined where
-//! something is sought. Nothing is sorted, and integer masses make it the sorted walk's answer.
+//! The whole rank of a row, for decisions that go deep. A sketch of the row says where they go, one exact pass gives the
+//! masses above those places, and only the tokens there are looked at one by one. Nothing is sorted, and integer masses
+//! make it the sorted walk's answer.
 
 use crate::element::Element;
 use crate::kernels::{
-    BUCKETS, Between, Candidate, Histogram, bucket_floor, bucket_of, collect_between, float_of,
-    mass, nth_equal, order_of, survey, weights_into,
+    Between, Candidate, ENDS, STEPS, collect_between, collect_ranges, mass, masses_above,
+    nth_equal, survey,
 };
-use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, smallest, weight_of_mass};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
 use crate::ring::Rings;
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
-use core::ops::RangeInclusive;
+use crate::sketch::{self, Place, Sketch, Wanted};
+use crate::weighing::Weighing;
 
 impl Keyed for Candidate {
     fn key(&self) -> u64 {
@@ -18,198 +20,217 @@ impl Keyed for Candidate {
     }
 }
 
+/// Tokens, by id, and their masses.
+#[derive(Debug, Default)]
+struct List {
+    tokens: Vec<Candidate>,
+    masses: Vec<u64>,
+}
+
 /// Reused memory of [`Full`].
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    masses: Histogram,
-    counts: Histogram,
-    tokens: Vec<Candidate>,
-    logits: Vec<f32>,
-    weights: Vec<f32>,
-    work: (Vec<Candidate>, Vec<u64>),
-    /// The log of each bucket's smallest weight, once it has been asked for.
-    floors: Vec<f64>,
+    sketch: sketch::Memory,
+    lists: [List; ENDS],
+    work: List,
+    weighing: Weighing,
     buffers: Buffers,
 }
 
 /// From so many tokens on it is worth a pass to see whether they are all equal.
 const MANY: u64 = 4096;
 
-/// A token among equals.
-struct Equal {
-    /// Tokens that rank before all of the equals.
-    above: u64,
-    /// Equals before this one.
-    before: u64,
-    /// The mass of each.
-    mass: u64,
-    token: Candidate,
+/// What is known of a range of logits, all of it exact.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    range: Between,
+    /// Number and mass of the tokens above it.
+    above: (u64, u64),
+    /// Number and mass of its tokens.
+    inside: (u64, u64),
+    /// The logit of its tokens, if they are many and all have the same. They are not listed then.
+    equal: Option<f32>,
 }
 
 /// All tokens of a row that have mass.
 pub(crate) struct Full<'a, E> {
     row: &'a Row<'a, E>,
-    memory: &'a mut Memory,
+    sketch: Sketch<'a>,
     total: u64,
-    /// Whether the counts have been filled: few decisions need them.
-    counted: bool,
-    /// The bucket whose tokens are collected, and how many tokens rank before it.
-    collected: Option<(usize, u64)>,
+    parts: [Option<Part>; ENDS],
+    lists: &'a mut [List; ENDS],
+    work: &'a mut List,
+    weighing: &'a mut Weighing,
+    buffers: &'a mut Buffers,
 }
 
 impl<'a, E: Element> Full<'a, E> {
-    /// One pass over the row.
-    pub fn new(row: &'a Row<'a, E>, memory: &'a mut Memory) -> Self {
-        memory.masses.fill_masses(row.level, row.data, row.scale);
-        let total = memory.masses.buckets.iter().sum();
-        Self { row, memory, total, counted: false, collected: None }
-    }
-
-    /// The lowest logit with at least this weight (at most 1).
-    fn logit_of_weight(&self, weight: f32) -> f32 {
-        let max = order_of(self.row.scale.max());
-        let scale = &self.row.scale;
-        smallest(order_of(f32::MIN), max, |o| scale.weight(float_of(o)) >= weight, float_of)
-    }
-
-    /// The logits of the tokens of a range of buckets.
-    fn range(&self, buckets: RangeInclusive<usize>) -> Between {
-        let low = self.logit_of_weight(bucket_floor(*buckets.end()).max(weight_of_mass(1)));
-        let end = match buckets.start().checked_sub(1) {
-            Some(above) => self.logit_of_weight(bucket_floor(above)),
-            None => f32::INFINITY,
-        };
-        Between { low, end }
-    }
-
-    /// Collects the tokens of a bucket by id; gives the number of tokens that rank before it.
-    fn collect(&mut self, bucket: usize, range: Between) -> u64 {
-        if let Some((collected, before)) = self.collected
-            && collected == bucket
-        {
-            return before;
+    /// A pass over the row for the sketch, on which `forecast` is tried to see what it will seek, and an exact pass for
+    /// that. `total` is the exact total, where it is known.
+    pub fn new(
+        row: &'a Row<'a, E>,
+        total: Option<u64>,
+        memory: &'a mut Memory,
+        forecast: impl FnOnce(&mut Sketch<'_>),
+    ) -> Self {
+        let Memory { sketch, lists, work, weighing, buffers } = memory;
+        let mut sketch = Sketch::new(row, sketch);
+        forecast(&mut sketch);
+        let wanted = sketch.wanted();
+        let parts = [None; ENDS];
+        let mut full = Self { row, sketch, total: 0, parts, lists, work, weighing, buffers };
+        match total {
+            Some(total) if wanted.len == 0 => full.total = total,
+            _ => full.look(wanted),
         }
-        let Row { level, data, blocks, .. } = *self.row;
-        let tokens = &mut self.memory.tokens;
-        tokens.clear();
-        let before = collect_between(level, data, blocks, range, tokens);
-        self.collected = Some((bucket, before));
-        before
+        full
     }
 
-    /// The bucket where the sum of `buckets` first satisfies `reached`, and the sum before it; the last bucket that is
-    /// not empty if none does.
-    fn find(buckets: &[u64], reached: impl Fn(u64) -> bool) -> Option<(usize, u64)> {
-        let mut before = 0;
-        let mut last = None;
-        for (b, &sum) in buckets.iter().enumerate().filter(|(_, sum)| **sum != 0) {
-            last = Some((b, before));
-            if reached(before + sum) {
-                break;
-            }
-            before += sum;
-        }
-        last
-    }
-
-    /// Seeks among tokens whose logits are in `range` and whose mass is `masses`, if they are many and all equal: equal
-    /// logits have equal masses, and rank by id. Before them lies the mass `mass_before`.
-    fn among_equals(
-        &self,
-        range: Between,
-        masses: u64,
-        mass_before: u64,
-        target: Target,
-    ) -> Option<Equal> {
+    /// One exact pass for the masses, one more for the tokens.
+    fn look(&mut self, wanted: Wanted) {
         let Row { level, data, blocks, scale, .. } = *self.row;
-        if masses / scale.mass(range.low).max(1) < MANY {
-            return None;
-        }
-        let survey = survey(level, data, range);
-        let (lowest, highest) = survey.extent;
-        if lowest != highest {
-            return None;
-        }
-        let mass = scale.mass(lowest);
-        let index = match target {
-            Target::Mass(m) => m.saturating_sub(mass_before) / mass,
-            Target::Count(c) => c - survey.above - 1,
+        let (total, above) = masses_above(level, data, scale, wanted.ranges.map(|r| r.end));
+        self.total = total;
+        self.parts = [None; ENDS];
+        let [a, b] = wanted.ranges;
+        let equal = [(0, a), (1, b)].map(|(i, range)| {
+            // The same range may be wanted twice.
+            let known = i >= wanted.len || (i > 0 && range == a);
+            known || self.equal(i, range, above[i])
+        });
+        let [first, second] = self.lists.each_mut().map(|list| {
+            list.tokens.clear();
+            &mut list.tokens
+        });
+        let counts = match equal {
+            [true, true] => return,
+            [false, true] => [collect_between(level, data, blocks, a, first), 0],
+            [true, false] => [0, collect_between(level, data, blocks, b, second)],
+            [false, false] => collect_ranges(level, data, blocks, [a, b], [first, second]),
         };
-        let before = index.min(masses / mass - 1);
-        let id = nth_equal(level, data, blocks, lowest, before)? as u32;
-        Some(Equal { above: survey.above, before, mass, token: Candidate::new(id, lowest) })
+        for i in (0..ENDS).filter(|&i| !equal[i]) {
+            let List { tokens, masses } = &mut self.lists[i];
+            masses.clear();
+            let weights = self.weighing.weigh(level, scale, tokens);
+            masses.extend(weights.iter().map(|&w| mass(w)));
+            let inside = (tokens.len() as u64, masses.iter().sum());
+            let above = (counts[i], above[i]);
+            self.parts[i] = Some(Part { range: wanted.ranges[i], above, inside, equal: None });
+        }
     }
 
-    /// Seeks inside a bucket, before which lies the mass `mass_before`.
-    fn refine(&mut self, bucket: usize, mass_before: u64, target: Target) -> Option<Prefix> {
-        let masses = self.memory.masses.buckets[bucket];
-        let range = self.range(bucket..=bucket);
-        if let Some(e) = self.among_equals(range, masses, mass_before, target) {
-            let (count, mass) = (e.above + e.before + 1, mass_before + (e.before + 1) * e.mass);
-            return Some(Prefix { count, mass, bound: e.token });
+    /// Whether a range, above which lies a mass, holds many tokens, all with the same logit.
+    fn equal(&mut self, i: usize, range: Between, mass_above: u64) -> bool {
+        if range.low >= range.end || self.sketch.count(range) < MANY {
+            return false;
         }
-        let count_before = self.collect(bucket, range);
-        let target = match target {
-            Target::Mass(m) => Target::Mass(m - mass_before),
-            Target::Count(c) => Target::Count(c - count_before),
-        };
-        let row = self.row;
-        let Memory { tokens, logits, weights, work, buffers, .. } = &mut *self.memory;
-        logits.clear();
-        logits.extend(tokens.iter().map(|t| t.logit()));
-        weights.resize(logits.len(), 0.0);
-        weights_into(row.level, logits, row.scale, weights);
-        work.0.clone_from(tokens);
-        work.1.clear();
-        work.1.extend(weights.iter().map(|&w| mass(w)));
-        let found = select(&mut work.0, &mut work.1, target, buffers)?;
-        Some(Prefix {
-            count: count_before + found.count,
-            mass: mass_before + found.mass,
-            bound: found.entry,
+        let Row { level, data, scale, .. } = *self.row;
+        let found = survey(level, data, range);
+        let (lowest, highest) = found.extent;
+        if lowest != highest {
+            return false;
+        }
+        let inside = (found.inside, found.inside * scale.mass(lowest));
+        let above = (found.above, mass_above);
+        self.parts[i] = Some(Part { range, above, inside, equal: Some(lowest) });
+        true
+    }
+
+    /// The part in which a target surely lies.
+    fn part_of(&self, target: Target) -> Option<usize> {
+        let lowest = self.sketch.lowest();
+        (0..self.parts.len()).find(|&i| {
+            self.parts[i].is_some_and(|part| {
+                let (count, mass) = part.above;
+                // What is sought beyond the last token is that token.
+                let last = part.range.low <= lowest && part.inside.0 > 0;
+                match target {
+                    Target::Mass(m) => mass <= m && (last || m < mass + part.inside.1),
+                    Target::Count(c) => count < c && (last || c <= count + part.inside.0),
+                }
+            })
         })
     }
 
-    /// All tokens with at least a logit, and mass.
-    fn at_least(&mut self, logit: f32) -> Prefix {
-        let logit = logit.max(self.logit_of_weight(weight_of_mass(1)));
-        let bucket = bucket_of(self.row.scale.weight(logit)).min(BUCKETS - 1);
-        let mut prefix = Prefix {
-            count: self.collect(bucket, self.range(bucket..=bucket)),
-            mass: self.memory.masses.buckets[..bucket].iter().sum(),
-            bound: Candidate::new(u32::MAX, logit),
+    /// The token where a target is reached. First where the sketch expects it, then in ever more of the row.
+    fn find(&mut self, target: Target) -> Option<Prefix> {
+        let place = match target {
+            Target::Mass(m) => Place::Mass(m, self.total),
+            Target::Count(c) => Place::Count(c),
         };
-        for t in self.memory.tokens.iter().filter(|t| **t <= prefix.bound) {
-            prefix.count += 1;
-            prefix.mass += self.row.scale.mass(t.logit());
+        for width in [0, 2, 16, STEPS] {
+            if let Some(i) = self.part_of(target) {
+                return self.select(i, target);
+            }
+            self.look(Wanted::one(self.sketch.around(place, width)));
         }
-        prefix
+        let i = self.part_of(target)?;
+        self.select(i, target)
+    }
+
+    /// The token of a part where a target is reached.
+    fn select(&mut self, i: usize, target: Target) -> Option<Prefix> {
+        let part = self.parts[i]?;
+        let (count, mass) = part.above;
+        let target = match target {
+            Target::Mass(m) => Target::Mass(m - mass),
+            Target::Count(c) => Target::Count(c - count),
+        };
+        if let Some(value) = part.equal {
+            let each = self.row.scale.mass(value);
+            let before = match target {
+                Target::Mass(m) => m / each,
+                Target::Count(c) => c - 1,
+            };
+            let before = before.min(part.inside.0 - 1);
+            let bound = self.nth_equal(value, before)?;
+            return Some(Prefix {
+                count: count + before + 1,
+                mass: mass + (before + 1) * each,
+                bound,
+            });
+        }
+        let (list, work) = (&self.lists[i], &mut *self.work);
+        work.tokens.clone_from(&list.tokens);
+        work.masses.clone_from(&list.masses);
+        let found = select(&mut work.tokens, &mut work.masses, target, self.buffers)?;
+        Some(Prefix { count: count + found.count, mass: mass + found.mass, bound: found.entry })
+    }
+
+    fn nth_equal(&self, value: f32, n: u64) -> Option<Candidate> {
+        let Row { level, data, blocks, .. } = *self.row;
+        let id = nth_equal(level, data, blocks, value, n)?;
+        Some(Candidate::new(id as u32, value))
+    }
+
+    /// All tokens with at least a logit, which has mass.
+    fn at_least(&mut self, logit: f32) -> Prefix {
+        let range = Between { low: logit, end: logit };
+        let known = |part: &Part| part.range == range;
+        let part = match self.parts.iter().flatten().find(|part| known(part)) {
+            Some(part) => *part,
+            None => {
+                self.look(Wanted::one(range));
+                self.parts[0].unwrap_or(Part { range, above: (0, 0), inside: (0, 0), equal: None })
+            }
+        };
+        let (count, mass) = part.above;
+        Prefix { count, mass, bound: Candidate::new(u32::MAX, logit) }
     }
 }
 
 impl<E: Element> Ranked for Full<'_, E> {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
-        let found = match seek {
-            Seek::Weight(w) => Some(self.at_least(self.logit_of_weight(w))),
-            Seek::Logit(logit) => Some(self.at_least(logit)),
-            Seek::Mass(m) => Self::find(&self.memory.masses.buckets, |sum| sum > m)
-                .and_then(|(bucket, before)| self.refine(bucket, before, Target::Mass(m))),
-            Seek::Count(c) => {
-                if !self.counted {
-                    self.memory.counts.fill_counts(self.row.level, self.row.data, self.row.scale);
-                    self.counted = true;
-                }
-                Self::find(&self.memory.counts.buckets, |sum| sum >= c).and_then(|(bucket, _)| {
-                    let before = self.memory.masses.buckets[..bucket].iter().sum();
-                    self.refine(bucket, before, Target::Count(c))
-                })
-            }
-        };
-        found.ok_or(Need::Depth)
+        match seek {
+            Seek::Mass(m) => self.find(Target::Mass(m)),
+            Seek::Count(c) => self.find(Target::Count(c)),
+            Seek::Weight(_) | Seek::Logit(_) => Some(self.at_least(self.sketch.logit(seek))),
+        }
+        .ok_or(Need::Depth)
     }
 
-    fn total(&self) -> Bracket {
-        Bracket::exact(self.total)
+    fn total(&self) -> Result<Bracket, Need> {
+        Ok(Bracket::exact(self.total))
     }
 
     fn tokens(
@@ -217,7 +238,7 @@ impl<E: Element> Ranked for Full<'_, E> {
         prefix: Option<&Prefix>,
         out: &mut Vec<Candidate>,
     ) -> Result<Option<f32>, Need> {
-        let with_mass = self.logit_of_weight(weight_of_mass(1));
+        let with_mass = self.row.scale.logit_of(weight_of_mass(1));
         let low = prefix.map_or(with_mass, |p| p.bound.logit().max(with_mass));
         let Row { level, data, blocks, .. } = *self.row;
         out.clear();
@@ -228,37 +249,63 @@ impl<E: Element> Ranked for Full<'_, E> {
         Ok(None)
     }
 
-    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need> {
-        if self.memory.floors.is_empty() {
-            let floors = (0..BUCKETS).map(|b| libm::log(f64::from(bucket_floor(b))));
-            self.memory.floors.extend(floors);
+    fn ring(
+        &mut self,
+        mean: f64,
+        target: u64,
+        width: usize,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Inside, Need> {
+        let rings = Rings { masses: self.sketch.masses(), distance: self.sketch.distance(), mean };
+        let (outer, inner) = rings.around(target, self.total, width);
+        let outer = self.sketch.range(outer);
+        let inner = inner.map(|inner| self.sketch.range(inner));
+        let wanted = match inner {
+            None => Wanted::one(outer),
+            Some(inner) => Wanted::two(
+                Between { low: inner.end, end: outer.end },
+                Between { low: outer.low, end: inner.low },
+            ),
+        };
+        self.look(wanted);
+
+        // How far from the mean a logit's tokens are. None lies beyond the ends of the row.
+        let row = self.row;
+        let x = |logit: f32| f64::from(row.scale.argument(logit));
+        let above = if outer.end > row.scale.max() { f64::INFINITY } else { x(outer.end) - mean };
+        let whole = outer.low <= self.sketch.lowest();
+        let below = if whole { f64::INFINITY } else { mean - x(outer.low) };
+        let mut inside = Inside { count: 0, mass: 0, within: -1.0, beyond: above.min(below) };
+        if let (Some(inner), [Some(upper), Some(lower)]) = (inner, self.parts) {
+            let end = inner.end.min(row.scale.max());
+            inside.within = (x(end) - mean).abs().max((x(inner.low) - mean).abs());
+            inside.count = lower.above.0 - upper.above.0 - upper.inside.0;
+            inside.mass = lower.above.1 - upper.above.1 - upper.inside.1;
         }
-        let masses = &self.memory.masses.buckets;
-        let (outer, inner) = Rings { masses, floors: &self.memory.floors, mean }.around(target);
-        let mass = masses[outer.clone()].iter().sum();
-        let outer = self.range(outer);
-        let Row { level, data, blocks, .. } = *self.row;
+
         out.clear();
-        if inner.is_none()
-            && let Some(e) = self.among_equals(outer, mass, 0, Target::Mass(target))
+        let parts: [_; ENDS] = self.parts.map(|part| part.filter(|part| part.inside.0 > 0));
+        if let [Some(Part { equal: Some(value), inside: (count, _), .. }), None]
+        | [None, Some(Part { equal: Some(value), inside: (count, _), .. })] = parts
         {
             // Equal logits deviate equally and go by id here, too.
-            out.push(e.token);
-            return Ok(Inside { count: e.before, mass: e.before * e.mass });
+            let each = row.scale.mass(value);
+            let before = (target.saturating_sub(inside.mass) / each).min(count - 1);
+            out.push(self.nth_equal(value, before).ok_or(Need::Depth)?);
+            inside.count += before;
+            inside.mass += before * each;
+            return Ok(inside);
         }
-        let Some(inner) = inner else {
-            collect_between(level, data, blocks, outer, out);
-            return Ok(Inside { count: 0, mass: 0 });
-        };
-        let mass = masses[inner.clone()].iter().sum();
-        let inner = self.range(inner);
-        // Either side may be empty; the number of tokens above it is still that.
-        let above = Between { low: inner.end, end: outer.end };
-        let before_above = collect_between(level, data, blocks, above, out);
-        let before = before_above + out.len() as u64;
-        let below = Between { low: outer.low, end: inner.low };
-        let count = collect_between(level, data, blocks, below, out) - before;
+        for (part, list) in parts.iter().zip(&*self.lists) {
+            match part {
+                Some(Part { equal: Some(_), range, .. }) => {
+                    collect_between(row.level, row.data, row.blocks, *range, out);
+                }
+                Some(_) => out.extend_from_slice(&list.tokens),
+                None => {}
+            }
+        }
         out.sort_unstable_by_key(|t| t.id());
-        Ok(Inside { count, mass })
+        Ok(inside)
     }
 }

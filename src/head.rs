@@ -3,17 +3,16 @@
 use crate::element::Element;
 use crate::kernels::{
     BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, threshold, total_mass,
-    weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::Row;
+use crate::weighing::Weighing;
 
 /// Reused memory of [`Head`].
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     tokens: Vec<Candidate>,
-    logits: Vec<f32>,
-    weights: Vec<f32>,
+    weighing: Weighing,
     /// Cumulative masses.
     sums: Vec<u64>,
 }
@@ -75,7 +74,7 @@ pub(crate) struct Head<'a> {
     outside: f32,
     /// Whether no token outside has mass.
     complete: bool,
-    total: Bracket,
+    total: Option<Bracket>,
 }
 
 /// A logit that at least `want` tokens reach, as far as block maxima can tell.
@@ -84,8 +83,8 @@ fn logit_of_rank<E: Element>(row: &Row<'_, E>, want: usize) -> f32 {
 }
 
 impl<'a> Head<'a> {
-    /// Collects the head of a row. The total mass is bounded by `known` and by what the block maxima say. `None` if so many
-    /// tokens are in it that it should not be sorted.
+    /// Collects the head of a row, of whose total mass `known` is known. `None` if so many tokens are in it that it should
+    /// not be sorted.
     pub fn new<E: Element>(
         row: &Row<'_, E>,
         reach: Reach,
@@ -96,16 +95,13 @@ impl<'a> Head<'a> {
             Reach::Tokens(want) => (logit_of_rank(row, want), want),
             Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
-        let Memory { tokens, logits, weights, sums } = memory;
-        let Row { level, data, blocks, .. } = *row;
+        let Memory { tokens, weighing, sums } = memory;
+        let Row { level, data, blocks, scale, .. } = *row;
         if !collect_few(level, data, blocks, low, MANY.max(2 * want), tokens) {
             return None;
         }
         tokens.sort_unstable();
-        logits.clear();
-        logits.extend(tokens.iter().map(|t| t.logit()));
-        weights.resize(logits.len(), 0.0);
-        weights_into(row.level, logits, row.scale, weights);
+        let weights = weighing.weigh(level, scale, tokens);
         let with_mass = weights.partition_point(|&w| mass(w) != 0);
         let (tokens, weights) = (&tokens[..with_mass], &weights[..with_mass]);
         let mut sum = 0;
@@ -115,26 +111,22 @@ impl<'a> Head<'a> {
             sum
         }));
 
-        let outside = row.scale.weight(low);
+        let outside = scale.weight(low);
         let complete = low == f32::MIN || mass(outside) == 0;
-        let total = match known {
-            _ if complete => Bracket::exact(sum),
-            Some(total) => total,
-            None => bounds(row, low, sum, logits),
-        };
+        let total = if complete { Some(Bracket::exact(sum)) } else { known };
         Some(Self { tokens, weights, sums, low, outside, complete, total })
     }
 
     /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
     pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
-        let total = Bracket::exact(sums.last().copied().unwrap_or(0));
+        let total = Some(Bracket::exact(sums.last().copied().unwrap_or(0)));
         Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
     }
 
     /// Narrows the bounds on the total mass.
     pub fn set_total(&mut self, total: Bracket) {
         if !self.complete {
-            self.total = total;
+            self.total = Some(total);
         }
     }
 
@@ -143,28 +135,34 @@ impl<'a> Head<'a> {
         self.sums.last().copied().unwrap_or(0)
     }
 
+    /// Whether nothing is known of the total mass yet.
+    pub fn is_unbounded(&self) -> bool {
+        self.total.is_none()
+    }
+
+    /// Bounds on the row's total mass. Every token outside is in some block and is at most the block's maximum and below
+    /// `low`; each block that doesn't reach `low` holds its maximum once.
+    pub fn bounds<E: Element>(&self, row: &Row<'_, E>, few: &mut Vec<f32>) -> Bracket {
+        let (head, low) = (self.mass(), self.low);
+        few.clear();
+        few.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
+        let reaching = row.blocks.iter().filter(|&&top| top >= low).count() as u64;
+        let tops = total_mass(row.level, few, row.scale);
+        let most = row.data.len() as u64 * ONE;
+        Bracket {
+            low: head + (tops - reaching * row.scale.mass(low)),
+            high: most.min(head.saturating_add(tops.saturating_mul(BLOCK as u64))),
+        }
+    }
+
     /// About the total mass, from a sample of the tokens outside. No decision may depend on it, only the way to one.
-    pub fn estimate<E: Element>(&self, row: &Row<'_, E>, sample: &mut Vec<f32>) -> u64 {
+    pub fn estimate<E: Element>(&self, row: &Row<'_, E>, few: &mut Vec<f32>) -> u64 {
         const SAMPLE: usize = 256;
         let stride = row.data.len().div_ceil(SAMPLE);
         let logits = row.data.iter().step_by(stride).map(|v| v.to_f32());
-        sample.clear();
-        sample.extend(logits.map(|l| if l < self.low { l } else { f32::NEG_INFINITY }));
-        self.mass().saturating_add(total_mass(row.level, sample, row.scale) * stride as u64)
-    }
-}
-
-/// Bounds on a row's total mass: `head` is the mass of the tokens from `low` on. Every other token is in some block and
-/// is at most the block's maximum and below `low`; each block that doesn't reach `low` holds its maximum once.
-fn bounds<E: Element>(row: &Row<'_, E>, low: f32, head: u64, clamped: &mut Vec<f32>) -> Bracket {
-    clamped.clear();
-    clamped.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
-    let reaching = row.blocks.iter().filter(|&&top| top >= low).count() as u64;
-    let tops = total_mass(row.level, clamped, row.scale);
-    let most = row.data.len() as u64 * ONE;
-    Bracket {
-        low: head + (tops - reaching * row.scale.mass(low)),
-        high: most.min(head.saturating_add(tops.saturating_mul(BLOCK as u64))),
+        few.clear();
+        few.extend(logits.map(|l| if l < self.low { l } else { f32::NEG_INFINITY }));
+        self.mass().saturating_add(total_mass(row.level, few, row.scale) * stride as u64)
     }
 }
 
@@ -195,8 +193,8 @@ impl Ranked for Head<'_> {
         Ok(Prefix { count: count as u64, mass: self.sums[last], bound: self.tokens[last] })
     }
 
-    fn total(&self) -> Bracket {
-        self.total
+    fn total(&self) -> Result<Bracket, Need> {
+        self.total.ok_or(Need::Total)
     }
 
     fn tokens(
@@ -211,7 +209,7 @@ impl Ranked for Head<'_> {
         Ok(if prefix.is_none() && !self.complete { Some(self.low) } else { None })
     }
 
-    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+    fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
         Err(Need::Depth)
     }
 

@@ -120,7 +120,9 @@ mod sampler;
 mod select;
 #[doc(hidden)]
 pub mod shapes;
+mod sketch;
 mod source;
+mod weighing;
 mod weights;
 
 pub use batch::{Batch, Rows};

@@ -1,7 +1,7 @@
 //! What a row's values, logits or weights, mean: weights, masses, exponent arguments and the numbers made of them.
 
-use crate::kernels::{Candidate, ONE, Scale, float_of, mass, order_of};
-use crate::rank::{Seek, smallest};
+use crate::kernels::{Candidate, ONE, Scale, float_of, mass, order_of, smallest};
+use crate::rank::Seek;
 use crate::report;
 
 /// How a value becomes a weight. Either way, what a larger value gives is never less.

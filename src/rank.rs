@@ -1,6 +1,6 @@
 //! The ranked order of a row as the filters see it: something in which one can seek.
 
-use crate::kernels::{Candidate, ONE, mass};
+use crate::kernels::{Candidate, ONE, mass, smallest};
 
 /// A non-empty prefix of the rank, all of whose tokens have mass.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub(crate) trait Ranked {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need>;
 
     /// What is known of the total mass of all tokens.
-    fn total(&self) -> Bracket;
+    fn total(&self) -> Result<Bracket, Need>;
 
     /// The tokens of a prefix (all, if `None`) into `out`, by id. Gives the largest logit that a token which is missing
     /// may have, if any may be.
@@ -81,8 +81,14 @@ pub(crate) trait Ranked {
     }
 
     /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
-    /// first exceeds `target`.
-    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need>;
+    /// seems to exceed `target` first. The larger `width`, the more they are; with [`STEPS`] it is certain.
+    fn ring(
+        &mut self,
+        mean: f64,
+        target: u64,
+        width: usize,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Inside, Need>;
 
     /// The tokens of a prefix into `out`, by rank.
     fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
@@ -97,6 +103,11 @@ pub(crate) trait Ranked {
 pub(crate) struct Inside {
     pub count: u64,
     pub mass: u64,
+    /// The ring is only good for what it was asked for if the token found in it is farther from the mean than this: nothing
+    /// inside is, besides tokens at the found one's own distance.
+    pub within: f64,
+    /// And nearer than this: nothing beyond the ring is.
+    pub beyond: f64,
 }
 
 /// So that the filters, which are generic, also take a `&mut dyn Ranked`.
@@ -105,7 +116,7 @@ impl<R: Ranked + ?Sized> Ranked for &mut R {
         (**self).seek(seek)
     }
 
-    fn total(&self) -> Bracket {
+    fn total(&self) -> Result<Bracket, Need> {
         (**self).total()
     }
 
@@ -117,8 +128,14 @@ impl<R: Ranked + ?Sized> Ranked for &mut R {
         (**self).tokens(prefix, out)
     }
 
-    fn ring(&mut self, mean: f64, target: u64, out: &mut Vec<Candidate>) -> Result<Inside, Need> {
-        (**self).ring(mean, target, out)
+    fn ring(
+        &mut self,
+        mean: f64,
+        target: u64,
+        width: usize,
+        out: &mut Vec<Candidate>,
+    ) -> Result<Inside, Need> {
+        (**self).ring(mean, target, width, out)
     }
 
     fn ranked(&mut self, prefix: &Prefix, out: &mut Vec<Candidate>) -> Result<(), Need> {
@@ -137,10 +154,10 @@ pub(crate) enum Alive {
 
 impl Alive {
     /// Their mass.
-    pub fn mass(&self, ranked: &impl Ranked) -> Bracket {
+    pub fn mass(&self, ranked: &impl Ranked) -> Result<Bracket, Need> {
         match self {
             Self::All => ranked.total(),
-            Self::Prefix(prefix) => Bracket::exact(prefix.mass),
+            Self::Prefix(prefix) => Ok(Bracket::exact(prefix.mass)),
         }
     }
 
@@ -176,20 +193,6 @@ pub(crate) fn weight_of_mass(least: u64) -> f32 {
         return 2.0;
     }
     smallest(0, 1f32.to_bits(), |bits| mass(f32::from_bits(bits)) >= least.max(1), f32::from_bits)
-}
-
-/// The smallest number in `low..=high` with a property that all numbers above it share, as a float.
-pub(crate) fn smallest(
-    mut low: u32,
-    mut high: u32,
-    holds: impl Fn(u32) -> bool,
-    float: impl Fn(u32) -> f32,
-) -> f32 {
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { high = middle } else { low = middle + 1 }
-    }
-    float(low)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct Scratch {
     pub(crate) head: head::Memory,
     pub(crate) full: full::Memory,
     typical: TypicalMemory,
-    sample: Vec<f32>,
+    few: Vec<f32>,
     paths: Paths,
     pub(crate) weights: crate::weights::Memory,
     pub(crate) lists: crate::source::Lists,
@@ -40,7 +40,7 @@ impl Scratch {
         self.paths
     }
 
-    /// Whether only the whole row's histogram may decide.
+    /// Whether only [`Path::Full`] may decide.
     pub(crate) fn only_full(&self) -> bool {
         self.paths.start == Path::Full
     }
@@ -52,8 +52,8 @@ impl Scratch {
     }
 
     fn parts(&mut self) -> (&mut Vec<f32>, Parts<'_>) {
-        let Self { blocks, head, full, typical, sample, paths, .. } = self;
-        (blocks, Parts { head, full, typical, sample, paths })
+        let Self { blocks, head, full, typical, few, paths, .. } = self;
+        (blocks, Parts { head, full, typical, few, paths })
     }
 }
 
@@ -62,14 +62,14 @@ struct Parts<'a> {
     head: &'a mut head::Memory,
     full: &'a mut full::Memory,
     typical: &'a mut TypicalMemory,
-    sample: &'a mut Vec<f32>,
+    few: &'a mut Vec<f32>,
     paths: &'a mut Paths,
 }
 
 impl Parts<'_> {
     fn again(&mut self) -> Parts<'_> {
-        let Self { head, full, typical, sample, paths } = self;
-        Parts { head, full, typical, sample, paths }
+        let Self { head, full, typical, few, paths } = self;
+        Parts { head, full, typical, few, paths }
     }
 }
 
@@ -84,7 +84,7 @@ pub enum Path {
     Cheap,
     /// From the head of the rank and the exact total.
     Exact,
-    /// From the whole row's histogram.
+    /// From the whole row: a sketch of it, and an exact pass for where that says to look.
     Full,
 }
 
@@ -260,7 +260,7 @@ impl Sampler {
         let (blocks, mut parts) = scratch.parts();
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let moments = moments(row.level, row.data, row.scale);
-        let decision = self.decide(&row, u, Some(moments.mass), parts.again());
+        let decision = self.decide(&row, u, Some(moments), parts.again());
         let numbers = Numbers { scale: row.scale, moments, decision };
         let (kept, kept_mass) = numbers.kept();
         report.kept = kept as u32;
@@ -281,59 +281,62 @@ impl Sampler {
         if self.params.is_greedy() { 1.0 } else { self.params.temperature }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn decide<E: Element>(
         &self,
         row: &Row<'_, E>,
         u: f64,
-        total: Option<u64>,
+        known: Option<Moments>,
         scratch: Parts<'_>,
     ) -> Decision {
         if self.params.is_greedy() {
             return Decision::single(row.best());
         }
-        let Parts { head, full, typical, sample, paths } = scratch;
+        let Parts { head, full, typical, few, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
         let Row { level, data, scale, .. } = *row;
-        let whole = stages.typical_of_all().then(|| moments(level, data, scale));
-        let mut typical = Typical { level, scale, whole, memory: typical };
-        let mut total = Total::new(row, total);
+        let moments =
+            known.or_else(|| stages.typical_of_all().then(|| moments(level, data, scale)));
+        let mut typical = Typical { level, scale, whole: moments, memory: typical };
+        let mut total = Total::new(row, moments.map(|m| m.mass));
         while total.path < paths.start.min(Path::Exact) {
             total.improve();
         }
         for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
             let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
-            let need = loop {
+            loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
                     Ok(decision) => {
                         paths.count(total.path);
                         return decision;
                     }
-                    Err(Need::Total) => {
-                        // Better bounds cost a pass: not where they will only show that the decision goes deeper.
-                        if total.path == Path::Bounds {
-                            ranked.set_total(Bracket::exact(ranked.estimate(row, sample)));
-                            if let Err(Need::Depth) = decide(&stages, u, &mut ranked, &mut typical)
-                            {
-                                break Need::Depth;
-                            }
-                        }
-                        if let Some(better) = total.improve() {
-                            ranked.set_total(better);
-                        } else {
-                            break Need::Depth;
-                        }
+                    Err(Need::Depth) => break,
+                    Err(Need::Total) if ranked.is_unbounded() => {
+                        ranked.set_total(ranked.bounds(row, few));
+                        continue;
                     }
-                    Err(Need::Depth) => break Need::Depth,
+                    Err(Need::Total) => {}
                 }
-            };
-            debug_assert_eq!(need, Need::Depth);
-            if ranked.mass() < ranked.estimate(row, sample) / FLAT {
+                // Better bounds cost a pass: not where they will only show that the decision goes deeper.
+                if total.path == Path::Bounds {
+                    ranked.set_total(Bracket::exact(ranked.estimate(row, few)));
+                    if let Err(Need::Depth) = decide(&stages, u, &mut ranked, &mut typical) {
+                        break;
+                    }
+                }
+                match total.improve() {
+                    Some(better) => ranked.set_total(better),
+                    None => break,
+                }
+            }
+            if ranked.mass() < ranked.estimate(row, few) / FLAT {
                 break;
             }
         }
         paths.count(Path::Full);
-        let mut ranked = Full::new(row, full);
+        let mut ranked = Full::new(row, total.exact(), full, |sketch| {
+            // What comes out doesn't matter, only what it sought.
+            let _ = decide(&stages, u, sketch, &mut typical);
+        });
         // The whole rank needs nothing more: a checked row has a token with mass.
         let decision = decide(&stages, u, &mut ranked, &mut typical);
         debug_assert!(decision.is_ok());
@@ -355,6 +358,11 @@ impl<'a, E: Element> Total<'a, E> {
     fn new(row: &'a Row<'a, E>, exact: Option<u64>) -> Self {
         let path = if exact.is_some() { Path::Exact } else { Path::Bounds };
         Self { row, path, known: exact.map(Bracket::exact) }
+    }
+
+    /// The total itself, if it is known.
+    fn exact(&self) -> Option<u64> {
+        self.known.filter(|known| known.low == known.high).map(|known| known.low)
     }
 
     /// The next better bounds; `None` from the exact total on.

@@ -11,6 +11,7 @@ use crate::prepared::PreparedRow;
 use crate::rank::{Bracket, Need, Ranked, Seek};
 use crate::row::Row;
 use crate::sampler::Scratch;
+use crate::sketch::Sketch;
 use crate::weights::Weights;
 
 /// Reused memory of whoever asks a rank for tokens.
@@ -33,7 +34,7 @@ pub(crate) struct Logits<'a, E> {
     facts: Facts,
     head: &'a mut head::Memory,
     full: &'a mut full::Memory,
-    /// Whether only the whole row's histogram may decide, for tests.
+    /// Whether only the whole row may decide, for tests.
     only_full: bool,
 }
 
@@ -143,7 +144,12 @@ impl<E: Element> Logits<'_, E> {
                 return Ok(found);
             }
         }
-        f(&mut Full::new(&self.row, self.full))
+        let forecast = |sketch: &mut Sketch<'_>| {
+            // What comes out doesn't matter, only what it sought.
+            let _ = f(sketch);
+        };
+        let mut full = Full::new(&self.row, Some(self.facts.total), self.full, forecast);
+        f(&mut full)
     }
 
     /// A head that is deep enough for a seek and not too long to sort.

@@ -97,8 +97,8 @@ impl Ranked for Weights<'_> {
         }
     }
 
-    fn total(&self) -> Bracket {
-        Bracket::exact(self.facts.total)
+    fn total(&self) -> Result<Bracket, Need> {
+        Ok(Bracket::exact(self.facts.total))
     }
 
     fn tokens(
@@ -112,7 +112,7 @@ impl Ranked for Weights<'_> {
         Ok(None)
     }
 
-    fn ring(&mut self, _: f64, _: u64, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+    fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
         Err(Need::Depth)
     }
 }

@@ -10,5 +10,5 @@ pub(super) fn apply(ranked: &mut impl Ranked, alive: Alive, p: f64) -> Result<Al
         least if least > ONE => Seek::Count(1),
         least => Seek::Weight(weight_of_mass(least)),
     };
-    Ok(alive.within(agree(ranked, alive.mass(ranked), target)?))
+    Ok(alive.within(agree(ranked, alive.mass(ranked)?, target)?))
 }

@@ -111,7 +111,7 @@ pub(crate) fn decide<R: Ranked>(
         let decision = typical.decide(ranked, alive, p, stages.epsilon, u)?;
         return Ok(Decision { kept: decision.kept.filter(|_| stages.truncates()), ..decision });
     }
-    let drawn = agree(ranked, alive.mass(ranked), |mass| Seek::Mass(fraction::floor(u, mass)))?;
+    let drawn = agree(ranked, alive.mass(ranked)?, |mass| Seek::Mass(fraction::floor(u, mass)))?;
     let kept = match alive {
         Alive::All => None,
         Alive::Prefix(p) => {

@@ -6,5 +6,5 @@ use crate::rank::{Alive, Need, Ranked, Seek, agree};
 pub(super) fn apply(ranked: &mut impl Ranked, alive: Alive, p: f64) -> Result<Alive, Need> {
     // `>= cut` is `> cut - 1`; a cut of a positive mass is at least 1.
     let target = |mass| Seek::Mass(fraction::cut(p, mass).saturating_sub(1));
-    Ok(alive.within(agree(ranked, alive.mass(ranked), target)?))
+    Ok(alive.within(agree(ranked, alive.mass(ranked)?, target)?))
 }

@@ -2,10 +2,11 @@
 
 use super::{Decision, Kept};
 use crate::fraction;
-use crate::kernels::{Candidate, Moments, Scale, mass, weights_into};
+use crate::kernels::{Candidate, Moments, STEPS, Scale, mass};
 use crate::level::Level;
 use crate::rank::{Alive, Need, Ranked};
 use crate::select::{Buffers, Found, Keyed, Target, select};
+use crate::weighing::Weighing;
 
 /// A token with its distance from the mean: `abs(x - mean)` is `abs(surprise - entropy)`, since the logs cancel.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +32,7 @@ impl Keyed for Deviant {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     tokens: Vec<Candidate>,
-    logits: Vec<f32>,
-    weights: Vec<f32>,
+    weighing: Weighing,
     deviants: Vec<Deviant>,
     masses: Vec<u64>,
     work: (Vec<Deviant>, Vec<u64>),
@@ -124,13 +124,22 @@ impl Typical<'_> {
         mean: f64,
         target: u64,
     ) -> Result<Found<Deviant>, Need> {
-        let inside = ranked.ring(mean, target, &mut self.memory.tokens)?;
-        self.weigh();
-        self.spread(mean);
-        let Memory { deviants, masses, buffers, .. } = &mut *self.memory;
-        let target = Target::Mass(target.saturating_sub(inside.mass));
-        let found = select(deviants, masses, target, buffers).ok_or(Need::Depth)?;
-        Ok(Found { mass: found.mass + inside.mass, count: found.count + inside.count, ..found })
+        // Mostly the first ring is it; the widest is everything.
+        for width in [1, 16, STEPS] {
+            let inside = ranked.ring(mean, target, width, &mut self.memory.tokens)?;
+            self.spread(mean);
+            let Some(rest) = target.checked_sub(inside.mass) else { continue };
+            let Memory { deviants, masses, buffers, .. } = &mut *self.memory;
+            let Some(found) = select(deviants, masses, Target::Mass(rest), buffers) else {
+                continue;
+            };
+            let deviation = found.entry.deviation;
+            if found.mass > rest && deviation > inside.within && deviation < inside.beyond {
+                let (mass, count) = (found.mass + inside.mass, found.count + inside.count);
+                return Ok(Found { mass, count, ..found });
+            }
+        }
+        Err(Need::Depth)
     }
 
     /// Looks at all alive tokens, or at those of them that are surely nearest to the mean.
@@ -147,8 +156,10 @@ impl Typical<'_> {
             Alive::Prefix(prefix) => Some(prefix),
         };
         let missing = ranked.tokens(prefix, &mut self.memory.tokens)?;
-        let measured = self.weigh();
-        let moments = if prefix.is_none() { self.whole.unwrap_or(measured) } else { measured };
+        let moments = match (prefix, self.whole) {
+            (None, Some(whole)) => whole,
+            _ => self.measure(),
+        };
         let mean = moments.mean();
         self.spread(mean);
         let memory = &mut *self.memory;
@@ -182,29 +193,25 @@ impl Typical<'_> {
         Ok(Decision { token: drawn.entry.token, kept: Some(kept) })
     }
 
-    /// The weights and the moments of the collected tokens.
-    fn weigh(&mut self) -> Moments {
-        let memory = &mut *self.memory;
-        memory.logits.clear();
-        memory.logits.extend(memory.tokens.iter().map(|t| t.logit()));
-        memory.weights.resize(memory.logits.len(), 0.0);
-        weights_into(self.level, &memory.logits, self.scale, &mut memory.weights);
+    /// The moments of the collected tokens.
+    fn measure(&mut self) -> Moments {
+        let Memory { tokens, weighing, .. } = &mut *self.memory;
         let mut moments = Moments::default();
-        for (&logit, &weight) in memory.logits.iter().zip(&memory.weights) {
-            moments.add(weight, self.scale.argument(logit));
+        for (token, &weight) in tokens.iter().zip(weighing.weigh(self.level, self.scale, tokens)) {
+            moments.add(weight, self.scale.argument(token.logit()));
         }
         moments
     }
 
     /// The deviations and the masses of the collected tokens.
     fn spread(&mut self, mean: f64) {
-        let memory = &mut *self.memory;
-        memory.deviants.clear();
-        memory.masses.clear();
-        for (&token, &weight) in memory.tokens.iter().zip(&memory.weights) {
+        let Memory { tokens, weighing, deviants, masses, .. } = &mut *self.memory;
+        deviants.clear();
+        masses.clear();
+        for (&token, &weight) in tokens.iter().zip(weighing.weigh(self.level, self.scale, tokens)) {
             let x = f64::from(self.scale.argument(token.logit()));
-            memory.deviants.push(Deviant::new(token, x, mean));
-            memory.masses.push(mass(weight));
+            deviants.push(Deviant::new(token, x, mean));
+            masses.push(mass(weight));
         }
     }
 }

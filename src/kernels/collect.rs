@@ -60,7 +60,7 @@ impl core::fmt::Debug for Candidate {
 }
 
 /// Which logits to collect: `low <= logit < end`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Between {
     pub low: f32,
     pub end: f32,
@@ -68,88 +68,120 @@ pub(crate) struct Between {
 
 impl Between {
     /// All from `low` on.
-    pub fn from(low: f32) -> Self {
+    pub const fn from(low: f32) -> Self {
         Self { low, end: f32::INFINITY }
     }
 }
 
-struct Pass<'a, E> {
+/// Blocks that are picked out together, without a branch that depends on each, before the first of them is looked at: a
+/// CPU then fetches several at a time.
+const STRETCH: usize = 256;
+
+struct Pass<'a, 'b, E, const N: usize> {
     row: &'a [E],
     /// The maximum of each block, to skip blocks by.
     blocks: &'a [f32],
-    range: Between,
-    /// Stops soon after this many.
+    ranges: [Between; N],
+    /// Stops soon after this many in a range.
     limit: usize,
-    out: &'a mut Vec<Candidate>,
+    outs: [&'b mut Vec<Candidate>; N],
 }
 
-/// Appends those of a group's tokens that are in the range; counts those at or above its end.
-#[inline(always)]
-fn append<E: Element>(
-    start: usize,
-    group: &[E],
-    range: Between,
-    out: &mut Vec<Candidate>,
-) -> usize {
-    let mut n = out.len();
-    out.resize(n + LANES, Candidate(0));
-    let mut above = 0;
-    for (slot, v) in group.iter().enumerate() {
-        let logit = v.to_f32();
-        out[n] = Candidate::new((start + slot) as u32, logit);
-        let ends = logit >= range.end;
-        above += usize::from(ends);
-        n += usize::from(logit >= range.low && !ends);
-    }
-    out.truncate(n);
-    above
-}
-
-impl<E: Element> WithSimd for Pass<'_, E> {
-    type Output = u64;
+impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
+    type Output = [u64; N];
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) -> u64 {
-        let Self { row, blocks, range, limit, out } = self;
-        let low = s.splat_f32s(E::key_at_least(range.low));
-        let end = s.splat_f32s(E::key_at_least(range.end));
-        let (zero, one) = (s.splat_f32s(0.0), s.splat_u32s(1));
-        let mut above = 0;
-        for (b, (block, &top)) in row.chunks(BLOCK).zip(blocks).enumerate() {
-            if top < range.low {
-                continue;
+    fn with_simd<S: Simd>(self, s: S) -> [u64; N] {
+        let Self { row, blocks, ranges, limit, mut outs } = self;
+        let least = ranges.iter().fold(f32::INFINITY, |least, range| least.min(range.low));
+        let bounds = ranges.map(
+            #[inline(always)]
+            |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
+        );
+        let (zero, one) = (s.splat_u32s(0), s.splat_u32s(1));
+        let mut above = [0; N];
+        let mut found = [Candidate(0); BLOCK];
+        let mut reaching = [0; STRETCH];
+        for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
+            let mut count = 0;
+            for (i, top) in tops.iter().enumerate() {
+                reaching[count] = stretch * STRETCH + i;
+                count += usize::from(*top >= least);
             }
-            let start = b * BLOCK;
-            let (groups, tail) = block.as_chunks::<LANES>();
-            let mut ends = s.splat_u32s(0);
-            for (g, group) in groups.iter().enumerate() {
-                let keys = E::keys(group);
-                let mut hits = zero;
-                for &key in S::as_simd_f32s(&keys).0 {
-                    let beyond = s.greater_than_or_equal_f32s(key, end);
-                    ends = s.select_u32s(beyond, s.add_u32s(ends, one), ends);
-                    let reaches = s.greater_than_or_equal_f32s(key, low);
-                    let hit = s.select_f32s(reaches, s.splat_f32s(1.0), hits);
-                    hits = s.select_f32s(beyond, hits, hit);
+            for &b in &reaching[..count] {
+                let block = row.get(b * BLOCK..).unwrap_or(&[]);
+                let mut copy = [E::MASKED; BLOCK];
+                let block = block.first_chunk().unwrap_or_else(|| {
+                    copy[..block.len()].copy_from_slice(block);
+                    &copy
+                });
+                // As many vectors at once as a word has bits: vector `i` has bit `i` of every lane.
+                for (part, tokens) in block.chunks(32 * S::F32_LANES).enumerate() {
+                    // Which tokens reach a range, and which lie above it.
+                    let mut words = [[zero; 2]; N];
+                    let mut bit = one;
+                    for group in tokens.as_chunks().0 {
+                        for &key in S::as_simd_f32s(&E::keys(group)).0 {
+                            for (words, bounds) in
+                                words.as_flattened_mut().iter_mut().zip(bounds.as_flattened())
+                            {
+                                let reaches = s.greater_than_or_equal_f32s(key, *bounds);
+                                *words = s.or_u32s(*words, s.select_u32s(reaches, bit, zero));
+                            }
+                            bit = s.add_u32s(bit, bit);
+                        }
+                    }
+                    let id = b * BLOCK + part * 32 * S::F32_LANES;
+                    for (([reaching, beyond], above), out) in
+                        words.into_iter().zip(&mut above).zip(&mut outs)
+                    {
+                        let (mut inside, mut ends) = ([0u32; LANES], [0u32; LANES]);
+                        let hits = s.and_u32s(reaching, s.not_u32s(beyond));
+                        S::as_mut_simd_u32s(&mut inside).0[0] = hits;
+                        S::as_mut_simd_u32s(&mut ends).0[0] = beyond;
+                        let mut any = 0;
+                        for (&word, &ends) in inside.iter().zip(&ends).take(S::U32_LANES) {
+                            any |= word;
+                            *above += u64::from(ends.count_ones());
+                        }
+                        let mut n = 0;
+                        while any != 0 {
+                            let i = any.trailing_zeros() as usize;
+                            any &= any - 1;
+                            let start = i * S::F32_LANES;
+                            for (slot, v) in tokens[start..][..S::F32_LANES].iter().enumerate() {
+                                found[n] = Candidate::new((id + start + slot) as u32, v.to_f32());
+                                n += (inside[slot] >> i & 1) as usize;
+                            }
+                        }
+                        if n > 0 {
+                            out.extend_from_slice(&found[..n]);
+                        }
+                    }
                 }
-                if s.reduce_max_f32s(hits) > 0.0 {
-                    append(start + g * LANES, group, range, out);
+                if outs.iter().any(|out| out.len() > limit) {
+                    return above;
                 }
-            }
-            let mut lanes = [0u32; LANES];
-            S::as_mut_simd_u32s(&mut lanes).0[0] = ends;
-            above += u64::from(lanes.iter().sum::<u32>());
-            above += append(start + groups.len() * LANES, tail, range, out) as u64;
-            if out.len() > limit {
-                break;
             }
         }
         above
     }
 }
 
-/// Appends the tokens of a scanned row with logits in `range`, by ascending id; gives the number of tokens above the range.
-/// `blocks` are the block maxima.
+/// Appends the tokens of a scanned row with logits in each of `ranges` to the list beside it, by ascending id; gives the
+/// numbers of tokens above the ranges. `blocks` are the block maxima.
+#[inline]
+pub(crate) fn collect_ranges<E: Element, const N: usize>(
+    level: Level,
+    row: &[E],
+    blocks: &[f32],
+    ranges: [Between; N],
+    outs: [&mut Vec<Candidate>; N],
+) -> [u64; N] {
+    level.run(Pass { row, blocks, ranges, limit: usize::MAX, outs })
+}
+
+/// [`collect_ranges`] for one.
 #[inline]
 pub(crate) fn collect_between<E: Element>(
     level: Level,
@@ -158,7 +190,8 @@ pub(crate) fn collect_between<E: Element>(
     range: Between,
     out: &mut Vec<Candidate>,
 ) -> u64 {
-    level.run(Pass { row, blocks, range, limit: usize::MAX, out })
+    let [above] = collect_ranges(level, row, blocks, [range], [out]);
+    above
 }
 
 /// Replaces `out` by the tokens from `low` on, by ascending id; `false` if there are more than `limit`, as soon as that shows.
@@ -172,7 +205,8 @@ pub(crate) fn collect_few<E: Element>(
     out: &mut Vec<Candidate>,
 ) -> bool {
     out.clear();
-    level.run(Pass { row, blocks, range: Between::from(low), limit, out });
+    let ranges = [Between::from(low)];
+    level.run(Pass { row, blocks, ranges, limit, outs: [&mut *out] });
     out.len() <= limit
 }
 

@@ -12,8 +12,22 @@ use pulp::{Simd, WithSimd};
 pub(crate) struct Survey {
     /// Tokens above the range.
     pub above: u64,
+    /// Tokens in it.
+    pub inside: u64,
     /// The lowest and the highest logit in it; the other way round if it is empty.
     pub extent: (f32, f32),
+}
+
+/// The sum of counts in lanes.
+#[inline(always)]
+fn total<S: Simd>(counts: S::u32s) -> u64 {
+    let mut lanes = [0u32; LANES];
+    S::as_mut_simd_u32s(&mut lanes).0[0] = counts;
+    let mut total = 0;
+    for n in lanes {
+        total += u64::from(n);
+    }
+    total
 }
 
 struct SurveyPass<'a, E> {
@@ -30,7 +44,7 @@ impl<E: Element> WithSimd for SurveyPass<'_, E> {
         let end = s.splat_f32s(E::key_at_least(self.range.end));
         let one = s.splat_u32s(1);
         let (mut lowest, mut highest) = (s.splat_f32s(f32::MAX), s.splat_f32s(f32::MIN));
-        let mut above = s.splat_u32s(0);
+        let (mut above, mut reaching) = (s.splat_u32s(0), s.splat_u32s(0));
         for_batches(
             self.row,
             #[inline(always)]
@@ -42,6 +56,7 @@ impl<E: Element> WithSimd for SurveyPass<'_, E> {
                         above = s.select_u32s(ends, s.add_u32s(above, one), above);
                         // Out of the range: no lowest and no highest.
                         let from = s.greater_than_or_equal_f32s(key, low);
+                        reaching = s.select_u32s(from, s.add_u32s(reaching, one), reaching);
                         let least = s.select_f32s(from, key, s.splat_f32s(f32::MAX));
                         let most = s.select_f32s(ends, s.splat_f32s(f32::MIN), key);
                         lowest = s.min_f32s(lowest, least);
@@ -50,13 +65,12 @@ impl<E: Element> WithSimd for SurveyPass<'_, E> {
                 }
             },
         );
-        let mut lanes = [0u32; LANES];
-        S::as_mut_simd_u32s(&mut lanes).0[0] = above;
-        let above = lanes.iter().map(|&n| u64::from(n)).sum();
+        let (above, reaching) = (total::<S>(above), total::<S>(reaching));
         // Adding +0 makes the two zeros one.
         let value = |key: f32| E::from_key(key) + 0.0;
         Survey {
             above,
+            inside: reaching - above,
             extent: (value(s.reduce_min_f32s(lowest)), value(s.reduce_max_f32s(highest))),
         }
     }
@@ -79,7 +93,7 @@ impl<E: Element> WithSimd for NthPass<'_, E> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) -> Option<usize> {
+    fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
         let Self { row, blocks, value, mut n } = self;
         for (b, (block, &top)) in row.chunks(BLOCK).zip(blocks).enumerate() {
             if top < value {
@@ -87,15 +101,15 @@ impl<E: Element> WithSimd for NthPass<'_, E> {
             }
             let mut equal = 0;
             for v in block {
-                equal += u64::from(v.to_f32() == value);
+                equal += u32::from(v.to_f32() == value);
             }
+            let equal = u64::from(equal);
             if equal > n {
                 let places = block.iter().enumerate().filter(|(_, v)| v.to_f32() == value);
                 return places.map(|(i, _)| b * BLOCK + i).nth(n as usize);
             }
             n -= equal;
         }
-        let _ = s;
         None
     }
 }
@@ -126,6 +140,7 @@ mod tests {
                 let found = survey(level, &row, Between { low, end });
                 let inside = || row.iter().copied().filter(|l| *l >= low && *l < end);
                 assert_eq!(found.above, row.iter().filter(|l| **l >= end).count() as u64);
+                assert_eq!(found.inside, inside().count() as u64);
                 assert_eq!(found.extent.0, inside().fold(f32::MAX, f32::min), "{level} {low}");
                 assert_eq!(found.extent.1, inside().fold(f32::MIN, f32::max), "{level} {low}");
             }

@@ -1,7 +1,6 @@
 //! Weights and their exact total mass.
 
-use super::for_batches;
-use super::weight::{BATCH, ROUND, Scale, Weigher, pinned, vectors};
+use super::weight::{BATCH, Batch, Lanes, ROUND, Scale, Take, Weigher, pinned, vectors};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -38,33 +37,80 @@ impl<S: Simd> Halves<S> {
     }
 }
 
-/// Sums of the masses of a batch, at most 128 vectors, in 32-bit lanes: `128 * 2^22 < 2^32`.
+/// A sum of masses: in 32-bit lanes, from time to time moved to a single integer.
 #[derive(Clone, Copy)]
-struct Sums<S: Simd> {
+pub(super) struct Sum<S: Simd> {
     hi: S::u32s,
     lo: S::u32s,
+    /// How many vectors are in the lanes.
+    vectors: u32,
+    moved: u64,
 }
 
-impl<S: Simd> Sums<S> {
+impl<S: Simd> Sum<S> {
+    /// More vectors would not fit: `1023 * 2^22 < 2^32`, and the other half is at most `2^20` in size.
+    const MOST: u32 = 1023;
+
     #[inline(always)]
-    fn new(s: S) -> Self {
-        Self { hi: s.splat_u32s(0), lo: s.splat_u32s(0) }
+    pub fn new(s: S) -> Self {
+        Self { hi: s.splat_u32s(0), lo: s.splat_u32s(0), vectors: 0, moved: 0 }
     }
 
-    /// The total of `vectors` vectors. Each added the bits of its constants, too.
+    /// Adds a vector's masses, [`Halves`].
     #[inline(always)]
-    fn total(self, vectors: usize) -> u64 {
+    pub fn add(&mut self, s: S, (hi, lo): (S::u32s, S::u32s)) {
+        self.hi = s.add_u32s(self.hi, hi);
+        self.lo = s.add_u32s(self.lo, lo);
+        self.vectors += 1;
+    }
+
+    /// Makes room for another batch.
+    #[inline(always)]
+    pub fn make_room(&mut self, s: S) {
+        if self.vectors > Self::MOST - (BATCH * LANES / S::F32_LANES) as u32 {
+            *self = Self { moved: self.total(), ..Self::new(s) };
+        }
+    }
+
+    /// The sum. Each vector added the bits of its constants, too.
+    #[inline(always)]
+    pub fn total(&self) -> u64 {
         let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
         S::as_mut_simd_u32s(&mut hi).0[0] = self.hi;
         S::as_mut_simd_u32s(&mut lo).0[0] = self.lo;
-        let constant = |c: f32| c.to_bits().wrapping_mul(vectors as u32);
-        let mut total = 0u64;
+        let constant = |c: f32| c.to_bits().wrapping_mul(self.vectors);
+        let mut total = self.moved;
         for (hi, lo) in hi.into_iter().zip(lo).take(S::U32_LANES) {
             let high = u64::from(hi.wrapping_sub(constant(ROUND)));
             let low = i64::from(lo.wrapping_sub(constant(LO_ROUND)) as i32);
             total = total.wrapping_add(high << LO_BITS).wrapping_add_signed(low);
         }
         total
+    }
+}
+
+/// Adds up masses, and stores the weights where it has a place for them.
+struct Total<'a, S: Simd, const STORE: bool> {
+    halves: Halves<S>,
+    /// What makes halves of a mass of a weight that is not scaled already.
+    hi: S::f32s,
+    sum: Sum<S>,
+    outs: core::slice::ChunksMut<'a, f32>,
+}
+
+impl<E, S: Simd, const STORE: bool> Take<E, S> for Total<'_, S, STORE> {
+    #[inline(always)]
+    fn take(&mut self, s: S, _: &Batch<E>, _: &Lanes, w: &Lanes) {
+        if STORE && let Some(out) = self.outs.next() {
+            out.copy_from_slice(&w.as_flattened()[..out.len()]);
+        }
+        let mut sum = self.sum;
+        for &w in vectors::<S>(w) {
+            let t = if STORE { s.mul_f32s(w, self.hi) } else { w };
+            sum.add(s, self.halves.of(s, t));
+        }
+        sum.make_room(s);
+        self.sum = sum;
     }
 }
 
@@ -80,35 +126,14 @@ impl<E: Element, const STORE: bool> WithSimd for Pass<'_, E, STORE> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> u64 {
         let weigher = Weigher::new(s, self.scale, if STORE { 0 } else { HI_BITS });
-        let (halves, hi) = (Halves::new(s), pinned(s, HI));
-        let mut outs = self.out.chunks_mut(BATCH * LANES);
-        let mut x = [[0.0; LANES]; BATCH];
-        let mut total = 0;
-        for_batches(
-            self.row,
-            #[inline(always)]
-            |groups| {
-                weigher.arguments(s, groups, &mut x);
-                let x = &mut x[..groups.len()];
-                if STORE {
-                    weigher.weights(s, x);
-                    if let Some(out) = outs.next() {
-                        out.copy_from_slice(&x.as_flattened()[..out.len()]);
-                    }
-                } else {
-                    weigher.massive_weights(s, x);
-                }
-                let mut sums = Sums::new(s);
-                for &t in vectors::<S>(x) {
-                    let t = if STORE { s.mul_f32s(t, hi) } else { t };
-                    let (hi, lo) = halves.of(s, t);
-                    sums.hi = s.add_u32s(sums.hi, hi);
-                    sums.lo = s.add_u32s(sums.lo, lo);
-                }
-                total += sums.total(vectors::<S>(x).len());
-            },
-        );
-        total
+        let mut total = Total::<S, STORE> {
+            halves: Halves::new(s),
+            hi: pinned(s, HI),
+            sum: Sum::new(s),
+            outs: self.out.chunks_mut(BATCH * LANES),
+        };
+        weigher.over::<STORE, E>(s, self.row, &mut total);
+        total.sum.total()
     }
 }
 

@@ -1,8 +1,7 @@
-//! Count and exact mass of a row's tokens per bucket of weights: an exponent and some bits of the mantissa.
+//! Count and exact mass of a row's tokens per exponent of their weight.
 
 use super::exp::{HI, HI_BITS, Halves, LO_BITS, LO_ROUND, check_row};
-use super::for_batches;
-use super::weight::{BATCH, ROUND, Scale, Weigher, pinned};
+use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -17,135 +16,87 @@ const LEAST: f32 = f32::from_bits(ONE_BITS - ((EXPONENTS as u32) << 23));
 /// Scaled weights have this in their bits.
 const SCALED: u32 = (HI_BITS as u32) << 23;
 
-/// Mantissa bits that select a bucket in the samplers' histogram.
-const FINE: u32 = 5;
+/// What the bits of a weight are subtracted from to get its bucket, shifted: buckets count from the top, and 0 holds the
+/// weight 1 alone.
+const FIRST: u32 = ONE_BITS + (1 << 23) - 1;
 
-/// Buckets of the samplers' histogram: the weight 1 alone, then 32 to a power of two.
-pub(crate) const BUCKETS: usize = 1 + (EXPONENTS << FINE);
-
-/// Counts from the top, so that buckets ascend with the rank: 0 holds the weight 1 alone. `BUCKETS` or more for a weight
-/// below all that have mass.
-pub(crate) fn bucket_of(weight: f32) -> usize {
-    (first(FINE).wrapping_sub(weight.to_bits()) >> (23 - FINE)) as usize
-}
-
-/// The smallest weight of a bucket.
-pub(crate) fn bucket_floor(bucket: usize) -> f32 {
-    f32::from_bits(ONE_BITS - ((bucket as u32) << (23 - FINE)))
-}
-
-/// What the bits of a weight are subtracted from to get its bucket, shifted.
-const fn first(fine: u32) -> u32 {
-    ONE_BITS + (1 << (23 - fine)) - 1
-}
+/// A power of two above the number of exponents. The last bucket takes what has no mass.
+const ROOM: usize = 64;
 
 /// Tokens next to each other often fall into the same bucket, where each addition would wait for the one before; so
 /// there are this many of every bucket, used in turn.
 const COPIES: usize = 4;
 
 /// The sums of a bucket.
-pub(crate) type Copies = [u64; COPIES];
+type Copies = [u64; COPIES];
 
-/// Sums masses and counts for a power of two of buckets each, or none; the last takes what has no mass.
-struct Pass<'a, E, const FINE: u32, const MASSES: usize, const COUNTS: usize> {
+/// Sums masses and counts, bucket by bucket.
+struct Pass<'a, E> {
     row: &'a [E],
     scale: Scale,
-    masses: &'a mut [Copies; MASSES],
-    counts: &'a mut [Copies; COUNTS],
+    masses: &'a mut [Copies; ROOM],
+    counts: &'a mut [Copies; ROOM],
 }
 
-impl<E: Element, const FINE: u32, const MASSES: usize, const COUNTS: usize> WithSimd
-    for Pass<'_, E, FINE, MASSES, COUNTS>
-{
+struct Fill<'a, S: Simd> {
+    halves: Halves<S>,
+    no_mass: S::f32s,
+    first: S::u32s,
+    last: S::u32s,
+    round: S::u32s,
+    lo_round: S::u32s,
+    masses: &'a mut [Copies; ROOM],
+    counts: &'a mut [Copies; ROOM],
+}
+
+impl<E, S: Simd> Take<E, S> for Fill<'_, S> {
+    #[inline(always)]
+    fn take(&mut self, s: S, _: &Batch<E>, _: &Lanes, w: &Lanes) {
+        for w in w {
+            let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
+            let mut places = [0u32; LANES];
+            let parts = S::as_mut_simd_u32s(&mut hi).0.iter_mut();
+            let parts = parts.zip(S::as_mut_simd_u32s(&mut lo).0);
+            let out = parts.zip(S::as_mut_simd_u32s(&mut places).0);
+            for (&t, ((hi, lo), place)) in S::as_simd_f32s(w).0.iter().zip(out) {
+                let (h, l) = self.halves.of(s, t);
+                (*hi, *lo) = (s.sub_u32s(h, self.round), s.sub_u32s(l, self.lo_round));
+                let below = s.sub_u32s(self.first, s.transmute_u32s_f32s(t));
+                let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23));
+                let counts = s.greater_than_f32s(t, self.no_mass);
+                let bucket = s.select_u32s(counts, below, self.last);
+                *place = s.wrapping_dyn_shl_u32s(bucket, s.splat_u32s(COPIES.ilog2()));
+            }
+            // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
+            let (hi, lo, places) = black_box((&hi, &lo, &places));
+            for i in 0..LANES {
+                // Always inside; the remainder only shows it.
+                let place = (places[i] as usize % (ROOM * COPIES)) | (i % COPIES);
+                let low = i64::from(lo[i] as i32);
+                let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
+                self.masses.as_flattened_mut()[place] += mass;
+                self.counts.as_flattened_mut()[place] += 1;
+            }
+        }
+    }
+}
+
+impl<E: Element> WithSimd for Pass<'_, E> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let weigher = Weigher::new(s, self.scale, HI_BITS);
-        let halves = Halves::new(s);
-        let no_mass = pinned(s, LEAST * HI);
-        let last = const { if MASSES > COUNTS { MASSES } else { COUNTS } } as u32 - 1;
-        let (first, last) = (s.splat_u32s(first(FINE) + SCALED), s.splat_u32s(last));
-        let (round, lo_round) = (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits()));
-        let Self { masses, counts, .. } = self;
-        let mut x = [[0.0; LANES]; BATCH];
-        for_batches(
-            self.row,
-            #[inline(always)]
-            |groups| {
-                weigher.arguments(s, groups, &mut x);
-                let x = &mut x[..groups.len()];
-                weigher.massive_weights(s, x);
-                for x in x {
-                    let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
-                    let mut places = [0u32; LANES];
-                    let parts = S::as_mut_simd_u32s(&mut hi).0.iter_mut();
-                    let parts = parts.zip(S::as_mut_simd_u32s(&mut lo).0);
-                    let out = parts.zip(S::as_mut_simd_u32s(&mut places).0);
-                    for (&t, ((hi, lo), place)) in S::as_simd_f32s(x).0.iter().zip(out) {
-                        let (h, l) = halves.of(s, t);
-                        (*hi, *lo) = (s.sub_u32s(h, round), s.sub_u32s(l, lo_round));
-                        let below = s.sub_u32s(first, s.transmute_u32s_f32s(t));
-                        let below = s.wrapping_dyn_shr_u32s(below, s.splat_u32s(23 - FINE));
-                        let bucket = s.select_u32s(s.greater_than_f32s(t, no_mass), below, last);
-                        *place = s.wrapping_dyn_shl_u32s(bucket, s.splat_u32s(COPIES.ilog2()));
-                    }
-                    // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
-                    let (hi, lo, places) = black_box((&hi, &lo, &places));
-                    for i in 0..LANES {
-                        // Always inside; the remainder only shows it.
-                        let place = places[i] as usize;
-                        if MASSES != 0 {
-                            let low = i64::from(lo[i] as i32);
-                            let mass = (u64::from(hi[i]) << LO_BITS).wrapping_add_signed(low);
-                            masses.as_flattened_mut()
-                                [(place % (MASSES * COPIES)) | (i % COPIES)] += mass;
-                        }
-                        if COUNTS != 0 {
-                            counts.as_flattened_mut()
-                                [(place % (COUNTS * COPIES)) | (i % COPIES)] += 1;
-                        }
-                    }
-                }
-            },
-        );
-    }
-}
-
-/// The samplers' histogram of one quantity.
-#[derive(Debug, Default)]
-pub(crate) struct Histogram {
-    filling: Vec<Copies>,
-    /// One sum a bucket.
-    pub buckets: Vec<u64>,
-}
-
-/// A power of two above `BUCKETS`.
-const ROOM: usize = 2048;
-
-impl Histogram {
-    fn fill(&mut self, pass: impl FnOnce(&mut [Copies; ROOM])) {
-        self.filling.clear();
-        self.filling.resize(ROOM, Copies::default());
-        if let Some(filling) = self.filling.first_chunk_mut() {
-            pass(filling);
-        }
-        self.buckets.clear();
-        self.buckets.extend(self.filling[..BUCKETS].iter().map(total));
-    }
-
-    /// The masses of a row's tokens.
-    pub fn fill_masses<E: Element>(&mut self, level: Level, row: &[E], scale: Scale) {
-        self.fill(|masses| {
-            level.run(Pass::<E, FINE, ROOM, 0> { row, scale, masses, counts: &mut [] });
-        });
-    }
-
-    /// The number of a row's tokens with mass.
-    pub fn fill_counts<E: Element>(&mut self, level: Level, row: &[E], scale: Scale) {
-        self.fill(|counts| {
-            level.run(Pass::<E, FINE, 0, ROOM> { row, scale, masses: &mut [], counts });
-        });
+        let mut fill = Fill::<S> {
+            halves: Halves::new(s),
+            no_mass: pinned(s, LEAST * HI),
+            first: s.splat_u32s(FIRST + SCALED),
+            last: s.splat_u32s(ROOM as u32 - 1),
+            round: s.splat_u32s(ROUND.to_bits()),
+            lo_round: s.splat_u32s(LO_ROUND.to_bits()),
+            masses: self.masses,
+            counts: self.counts,
+        };
+        Weigher::new(s, self.scale, HI_BITS).over::<false, E>(s, self.row, &mut fill);
     }
 }
 
@@ -196,8 +147,8 @@ pub fn exponent_histogram<E: Element>(
     scale: Scale,
 ) -> Result<ExponentHistogram, Error> {
     check_row(level, row, scale)?;
-    let (mut masses, mut counts) = ([Copies::default(); 64], [Copies::default(); 64]);
-    level.run(Pass::<E, 0, 64, 64> { row, scale, masses: &mut masses, counts: &mut counts });
+    let (mut masses, mut counts) = ([Copies::default(); ROOM], [Copies::default(); ROOM]);
+    level.run(Pass { row, scale, masses: &mut masses, counts: &mut counts });
     Ok(ExponentHistogram {
         count: core::array::from_fn(|i| total(&counts[i]) as u32),
         mass: core::array::from_fn(|i| total(&masses[i])),

@@ -11,8 +11,10 @@
 //! | [`collect`] | the tokens whose logit reaches a threshold |
 //! | [`exponent_histogram`] | count and exact mass of the tokens per exponent of their weight |
 
+mod above;
 mod cheap;
 mod collect;
+mod counts;
 mod equal;
 mod exp;
 mod histogram;
@@ -27,21 +29,22 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
+pub(crate) use above::{ENDS, masses_above};
 pub(crate) use cheap::{cheap_bounds, cheap_sum};
-pub(crate) use collect::{Between, collect_between, collect_few};
+pub(crate) use collect::{Between, collect_between, collect_few, collect_ranges};
+pub(crate) use counts::{Counters, Grid, STEPS, count};
 pub(crate) use equal::{nth_equal, survey};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use histogram::{BUCKETS, Histogram, bucket_floor, bucket_of};
 pub(crate) use moments::{Moments, moments};
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
-pub(crate) use threshold::{float_of, order_of, threshold};
+pub(crate) use threshold::{float_of, order_of, smallest, threshold};
 
 use crate::element::{Element, LANES};
 use weight::BATCH;
 
 /// Calls `f` with every batch of groups of 16; the last one may be shorter, and its last group is padded with masked tokens.
 /// Closures given to it must be `#[inline(always)]`, as everything else between a level and an instruction: one that
-/// isn't costs 100 times.
+/// isn't costs 50 to 100 times.
 #[inline(always)]
 pub(crate) fn for_batches<E: Element>(row: &[E], mut f: impl FnMut(&[[E; LANES]])) {
     let (full, rest) = row.as_chunks::<{ BATCH * LANES }>();

@@ -1,7 +1,6 @@
 //! Exact total mass, first moment and number of tokens with mass: what entropy and typical sampling need.
 
-use super::for_batches;
-use super::weight::{BATCH, ONE, Scale, Weigher, mass};
+use super::weight::{Batch, Lanes, ONE, Scale, Take, Weigher, mass};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -47,35 +46,39 @@ struct Pass<'a, E> {
     scale: Scale,
 }
 
+/// Adds up moments, lane by lane.
+#[derive(Default)]
+struct Sums {
+    masses: [u64; LANES],
+    firsts: [i64; LANES],
+    counts: [u64; LANES],
+}
+
+impl<E, S: Simd> Take<E, S> for Sums {
+    #[inline(always)]
+    fn take(&mut self, _: S, _: &Batch<E>, x: &Lanes, w: &Lanes) {
+        for (x, w) in x.iter().zip(w) {
+            for i in 0..LANES {
+                let mass = mass(w[i]);
+                self.masses[i] += mass;
+                self.firsts[i] += r_of(w[i], x[i], mass);
+                self.counts[i] += u64::from(mass != 0);
+            }
+        }
+    }
+}
+
 impl<E: Element> WithSimd for Pass<'_, E> {
     type Output = Moments;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Moments {
-        let weigher = Weigher::new(s, self.scale, 0);
-        let (mut masses, mut firsts, mut counts) = ([0u64; LANES], [0i64; LANES], [0u64; LANES]);
-        let mut x = [[0.0; LANES]; BATCH];
-        for_batches(
-            self.row,
-            #[inline(always)]
-            |groups| {
-                weigher.arguments(s, groups, &mut x);
-                let mut w = x;
-                weigher.massive_weights(s, &mut w[..groups.len()]);
-                for (x, w) in x.iter().zip(&w[..groups.len()]) {
-                    for i in 0..LANES {
-                        let mass = mass(w[i]);
-                        masses[i] += mass;
-                        firsts[i] += r_of(w[i], x[i], mass);
-                        counts[i] += u64::from(mass != 0);
-                    }
-                }
-            },
-        );
+        let mut sums = Sums::default();
+        Weigher::new(s, self.scale, 0).over::<false, E>(s, self.row, &mut sums);
         Moments {
-            mass: masses.iter().sum(),
-            first: firsts.iter().sum(),
-            count: counts.iter().sum(),
+            mass: sums.masses.iter().sum(),
+            first: sums.firsts.iter().sum(),
+            count: sums.counts.iter().sum(),
         }
     }
 }

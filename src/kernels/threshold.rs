@@ -38,13 +38,17 @@ impl WithSimd for Pass<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> f32 {
         let Self { values, want, high } = self;
-        // Bisect over the floats in their order, until the count is near enough from above.
+        // Over the floats in their order: down from the top in ever larger steps until enough are reached, then bisect until
+        // the count is near enough from above.
         let (mut low, mut high) = (order_of(f32::MIN), order_of(high));
+        let mut step = 1 << 20;
         while low < high {
-            let middle = low + (high - low).div_ceil(2);
+            let bisect = low + (high - low).div_ceil(2);
+            let middle = bisect.max(high.saturating_sub(step));
             let found = count(s, values, float_of(middle));
             if found < want {
                 high = middle - 1;
+                step = step.saturating_mul(4);
             } else {
                 low = middle;
                 if found <= want + want / 4 {
@@ -64,6 +68,20 @@ pub(crate) fn threshold(level: Level, values: &[f32], high: f32, want: usize) ->
         return f32::MIN;
     }
     level.run(Pass { values, want, high })
+}
+
+/// The smallest number in `low..=high` with a property that all numbers above it share, as a float.
+pub(crate) fn smallest(
+    mut low: u32,
+    mut high: u32,
+    holds: impl Fn(u32) -> bool,
+    float: impl Fn(u32) -> f32,
+) -> f32 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    float(low)
 }
 
 /// The place of a float in the order of all floats.

@@ -1,5 +1,6 @@
 //! The weight function `E`, the crate's own exp for `x <= 0`, and the mass of a weight.
 
+use super::threshold::{float_of, order_of, smallest};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::params::check_temperature;
@@ -23,30 +24,34 @@ const LN2_LO: f32 = -2.121_944_4e-4;
 const POLY: [f32; 5] = [1.381_454e-3, 8.368_745e-3, 4.166_839e-2, 0.166_665_21, 0.499_999_94];
 
 /// Puts a constant into a vector. Where the compiler can see its value, it makes the vector anew at each use inside the
-/// loop; hidden, it stays in a register or in memory that the instruction itself reads: a quarter fewer instructions.
+/// loop; hidden, it stays in a register or in memory that the instruction itself reads.
 #[inline(always)]
 pub(crate) fn pinned<S: Simd>(s: S, value: f32) -> S::f32s {
     s.splat_f32s(if S::IS_SCALAR { value } else { core::hint::black_box(value) })
 }
 
-/// Groups that are worked on together. An exp is a long chain of operations, each of which waits for the one before: a
-/// CPU that sees only a few vectors at once mostly waits. So each of two or three parts of the chain runs over all vectors
-/// of a batch before the next does.
+/// Groups whose divisions are done together.
 pub(crate) const BATCH: usize = 8;
 
-/// A batch of groups.
-pub(crate) type Lanes = [[f32; LANES]; BATCH];
+/// A batch of logits.
+pub(crate) type Batch<E> = [[E; LANES]; BATCH];
 
-/// The vectors of a part of a batch.
+/// What is made of a batch of logits.
+pub(crate) type Lanes = Batch<f32>;
+
+/// Vectors whose exps are worked out together.
+const STEP: usize = 4;
+
+/// The vectors of a batch.
 #[inline(always)]
-pub(crate) fn vectors<S: Simd>(lanes: &[[f32; LANES]]) -> &[S::f32s] {
-    S::as_simd_f32s(lanes.as_flattened()).0
+fn vectors_mut<S: Simd>(lanes: &mut Lanes) -> &mut [S::f32s] {
+    S::as_mut_simd_f32s(lanes.as_flattened_mut()).0
 }
 
-/// The vectors of a part of a batch.
+/// The vectors of a batch.
 #[inline(always)]
-pub(crate) fn vectors_mut<S: Simd>(lanes: &mut [[f32; LANES]]) -> &mut [S::f32s] {
-    S::as_mut_simd_f32s(lanes.as_flattened_mut()).0
+pub(crate) fn vectors<S: Simd>(lanes: &Lanes) -> &[S::f32s] {
+    S::as_simd_f32s(lanes.as_flattened()).0
 }
 
 /// What turns logits into weights times a power of two: constants in vectors.
@@ -59,10 +64,16 @@ pub(crate) struct Weigher<S: Simd> {
     cut_off: S::f32s,
     log2_e: S::f32s,
     round: S::f32s,
-    ln2_hi: S::f32s,
+    minus_ln2_hi: S::f32s,
     ln2_lo: S::f32s,
     poly: [S::f32s; POLY.len()],
     one: S::f32s,
+}
+
+/// What becomes of weights.
+pub(crate) trait Take<E, S: Simd> {
+    /// Takes a batch of logits, their exponent arguments and their weights.
+    fn take(&mut self, s: S, logits: &Batch<E>, x: &Lanes, w: &Lanes);
 }
 
 impl<S: Simd> Weigher<S> {
@@ -77,67 +88,180 @@ impl<S: Simd> Weigher<S> {
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
             round: pinned(s, ROUND + f32::from(power)),
-            ln2_hi: pinned(s, LN2_HI),
+            minus_ln2_hi: pinned(s, -LN2_HI),
             ln2_lo: pinned(s, LN2_LO),
             poly: [pinned(s, p0), pinned(s, p1), pinned(s, p2), pinned(s, p3), pinned(s, p4)],
             one: pinned(s, 1.0),
         }
     }
 
-    /// `x_i` of groups of logits: `(l - m) / T`, each step rounded once.
+    /// Shows a row's weights times `2^power` to `taker`; the last batch is filled up with masked tokens. Unless `EXACT`, a
+    /// weight below the cut-off may be something else that has no mass either: a clamp is cheaper than a comparison; no
+    /// NaN may come in then.
+    ///
+    /// The divisions of a batch run beside the exps of the one before: a CPU has one unit that divides, and nothing else
+    /// needs it.
     #[inline(always)]
-    pub fn arguments<E: Element>(&self, s: S, groups: &[[E; LANES]], x: &mut Lanes) {
+    pub fn over<const EXACT: bool, E: Element>(
+        &self,
+        s: S,
+        row: &[E],
+        taker: &mut impl Take<E, S>,
+    ) {
+        match self.reciprocal {
+            Some(reciprocal) => self.over_divided::<EXACT, E>(
+                s,
+                row,
+                taker,
+                #[inline(always)]
+                |below| s.mul_f32s(below, reciprocal),
+            ),
+            None => self.over_divided::<EXACT, E>(
+                s,
+                row,
+                taker,
+                #[inline(always)]
+                |below| s.div_f32s(below, self.temperature),
+            ),
+        }
+    }
+
+    /// The same, given how to divide by T.
+    #[inline(always)]
+    fn over_divided<const EXACT: bool, E: Element>(
+        &self,
+        s: S,
+        row: &[E],
+        taker: &mut impl Take<E, S>,
+        divide: impl Fn(S::f32s) -> S::f32s,
+    ) {
+        let (full, _) = row.as_chunks::<LANES>().0.as_chunks::<BATCH>();
+        let rest = &row[full.len() * BATCH * LANES..];
+        let mut last = [[E::MASKED; LANES]; BATCH];
+        last.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
+        // Groups whose divisions are done beside a step; where vectors are short, a batch's are all done before.
+        let steps = BATCH * LANES / (STEP * S::F32_LANES);
+        let beside = BATCH / steps;
+
+        let mut room = [[[0.0; LANES]; BATCH]; 3];
+        let [x, next, w] = &mut room;
+        let (mut x, mut next) = (x, next);
+        self.arguments(s, full.first().unwrap_or(&last), x, &divide);
+        for i in 0..row.len().div_ceil(BATCH * LANES) {
+            let (logits, ahead) = (full.get(i).unwrap_or(&last), full.get(i + 1).unwrap_or(&last));
+            if beside == 0 {
+                self.arguments(s, ahead, next, &divide);
+            }
+            let out = vectors_mut::<S>(w).as_chunks_mut().0;
+            for (i, (w, &x)) in out.iter_mut().zip(vectors::<S>(x).as_chunks().0).enumerate() {
+                if beside != 0 {
+                    let groups = i * beside..(i + 1) * beside;
+                    self.arguments(s, &ahead[groups.clone()], &mut next[groups], &divide);
+                }
+                *w = self.weights::<EXACT>(s, x);
+            }
+            taker.take(s, logits, x, w);
+            core::mem::swap(&mut x, &mut next);
+        }
+    }
+
+    /// `x_i` of logits: `(l - m) / T`, each step rounded once.
+    #[inline(always)]
+    fn arguments<E: Element>(
+        &self,
+        s: S,
+        groups: &[[E; LANES]],
+        x: &mut [[f32; LANES]],
+        divide: impl Fn(S::f32s) -> S::f32s,
+    ) {
         for (x, group) in x.iter_mut().zip(groups) {
             let logits = E::widen(group);
             let lanes = S::as_mut_simd_f32s(x).0.iter_mut().zip(S::as_simd_f32s(&logits).0);
-            if let Some(reciprocal) = self.reciprocal {
-                for (x, &logit) in lanes {
-                    *x = s.mul_f32s(s.sub_f32s(logit, self.max), reciprocal);
-                }
-            } else {
-                for (x, &logit) in lanes {
-                    *x = s.div_f32s(s.sub_f32s(logit, self.max), self.temperature);
-                }
+            for (x, &logit) in lanes {
+                *x = divide(s.sub_f32s(logit, self.max));
             }
         }
     }
 
     /// `E(x) * 2^power`.
     #[inline(always)]
-    pub fn weights(&self, s: S, x: &mut [[f32; LANES]]) {
-        for x in vectors_mut::<S>(x) {
+    fn weights<const EXACT: bool>(&self, s: S, x: [S::f32s; STEP]) -> [S::f32s; STEP] {
+        if EXACT {
             // A comparison, not a clamp: it also gives 0 for -inf and NaN.
-            let counts = s.greater_than_or_equal_f32s(*x, self.cut_off);
-            *x = s.select_f32s(counts, self.exp(s, *x), s.splat_f32s(0.0));
+            let e = self.exp(s, x);
+            each(
+                #[inline(always)]
+                |i| {
+                    let counts = s.greater_than_or_equal_f32s(x[i], self.cut_off);
+                    s.select_f32s(counts, e[i], s.splat_f32s(0.0))
+                },
+            )
+        } else {
+            let x = each(
+                #[inline(always)]
+                |i| s.max_f32s(x[i], self.cut_off),
+            );
+            self.exp(s, x)
         }
     }
 
-    /// `E(x) * 2^power`, but below the cut-off something else that has no mass either: a clamp is cheaper than a
-    /// comparison. No NaN may come in.
+    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, not fused.
+    ///
+    /// Each step runs over all `N` vectors before the next does. An exp is a long chain of operations, each of which waits
+    /// for the one before; a CPU looks ahead too little to find the next vector's chain behind this one's.
     #[inline(always)]
-    pub fn massive_weights(&self, s: S, x: &mut [[f32; LANES]]) {
-        for x in vectors_mut::<S>(x) {
-            *x = self.exp(s, s.max_f32s(*x, self.cut_off));
-        }
-    }
-
-    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, never fused.
-    #[inline(always)]
-    fn exp(&self, s: S, x: S::f32s) -> S::f32s {
-        // The integer n + power stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
-        let shifted = mul_add(s, x, self.log2_e, self.round);
-        let exponent = s.wrapping_dyn_shl_u32s(s.transmute_u32s_f32s(shifted), s.splat_u32s(23));
-        let n = s.sub_f32s(shifted, self.round);
-        let r = s.sub_f32s(x, s.mul_f32s(n, self.ln2_hi));
-        let r = s.sub_f32s(r, s.mul_f32s(n, self.ln2_lo));
-        // Estrin's scheme: as many operations as Horner's, but a shorter chain.
+    fn exp<const N: usize>(&self, s: S, x: [S::f32s; N]) -> [S::f32s; N] {
         let [p0, p1, p2, p3, p4] = self.poly;
-        let r2 = s.mul_f32s(r, r);
-        let high = s.add_f32s(s.mul_f32s(r2, p0), mul_add(s, r, p1, p2));
-        let p = s.add_f32s(s.mul_f32s(r2, high), mul_add(s, r, p3, p4));
-        let e = s.add_f32s(mul_add(s, p, r2, r), self.one);
-        s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(e), exponent))
+        // The integer n + power stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
+        let shifted: [_; N] = each(
+            #[inline(always)]
+            |i| mul_add(s, x[i], self.log2_e, self.round),
+        );
+        let n: [_; N] = each(
+            #[inline(always)]
+            |i| s.sub_f32s(shifted[i], self.round),
+        );
+        let r: [_; N] = each(
+            #[inline(always)]
+            // This product is exact, so that fused or not makes no difference.
+            |i| s.mul_add_e_f32s(n[i], self.minus_ln2_hi, x[i]),
+        );
+        let r: [_; N] = each(
+            #[inline(always)]
+            |i| s.sub_f32s(r[i], s.mul_f32s(n[i], self.ln2_lo)),
+        );
+        // Estrin's scheme: as many operations as Horner's, but a shorter chain.
+        let r2: [_; N] = each(
+            #[inline(always)]
+            |i| s.mul_f32s(r[i], r[i]),
+        );
+        let high: [_; N] = each(
+            #[inline(always)]
+            |i| s.add_f32s(s.mul_f32s(r2[i], p0), mul_add(s, r[i], p1, p2)),
+        );
+        let p: [_; N] = each(
+            #[inline(always)]
+            |i| s.add_f32s(s.mul_f32s(r2[i], high[i]), mul_add(s, r[i], p3, p4)),
+        );
+        let e: [_; N] = each(
+            #[inline(always)]
+            |i| s.add_f32s(mul_add(s, p[i], r2[i], r[i]), self.one),
+        );
+        each(
+            #[inline(always)]
+            |i| {
+                let shifted = s.transmute_u32s_f32s(shifted[i]);
+                let exponent = s.wrapping_dyn_shl_u32s(shifted, s.splat_u32s(23));
+                s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(e[i]), exponent))
+            },
+        )
     }
+}
+
+/// One value for each vector.
+#[inline(always)]
+fn each<V, const N: usize>(f: impl FnMut(usize) -> V) -> [V; N] {
+    core::array::from_fn(f)
 }
 
 /// `1 / T` if T is a power of two whose reciprocal is a normal number, too.
@@ -167,7 +291,11 @@ fn mul_add<S: Simd>(s: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
 /// ```
 #[inline(always)]
 pub fn weight(x: f32) -> f32 {
-    if x >= CUT_OFF { Weigher::new(pulp::Scalar, Scale::UNIT, 0).exp(pulp::Scalar, x) } else { 0.0 }
+    if x >= CUT_OFF {
+        Weigher::new(pulp::Scalar, Scale::UNIT, 0).exp(pulp::Scalar, [x])[0]
+    } else {
+        0.0
+    }
 }
 
 /// The mass of a weight in `[0, 1]`: `w * 2^43` rounded to the nearest integer, ties to even.
@@ -223,6 +351,12 @@ impl Scale {
     /// The maximum.
     pub fn max(&self) -> f32 {
         self.max
+    }
+
+    /// The lowest logit with at least this weight (at most 1).
+    pub(crate) fn logit_of(&self, weight: f32) -> f32 {
+        let (low, high) = (order_of(f32::MIN), order_of(self.max));
+        smallest(low, high, |order| self.weight(float_of(order)) >= weight, float_of)
     }
 
     /// The temperature.

@@ -1,0 +1,108 @@
+//! Exact masses above logits, with the exact total, in one pass.
+
+use super::exp::LO_ROUND;
+use super::exp::{HI_BITS, Halves, Sum};
+use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher};
+use crate::element::Element;
+use crate::level::Level;
+use pulp::{Simd, WithSimd};
+
+/// Logits that one pass can look above.
+pub(crate) const ENDS: usize = 2;
+
+struct Pass<'a, E> {
+    row: &'a [E],
+    scale: Scale,
+    ends: [f32; ENDS],
+}
+
+struct Above<S: Simd> {
+    halves: Halves<S>,
+    /// The keys of the logits to look above.
+    ends: [S::f32s; ENDS],
+    /// The halves of no mass.
+    nothing: (S::u32s, S::u32s),
+    total: Sum<S>,
+    above: [Sum<S>; ENDS],
+}
+
+impl<E: Element, S: Simd> Take<E, S> for Above<S> {
+    #[inline(always)]
+    fn take(&mut self, s: S, logits: &Batch<E>, _: &Lanes, w: &Lanes) {
+        let (mut total, mut above) = (self.total, self.above);
+        for (logits, w) in logits.iter().zip(w) {
+            let keys = E::keys(logits);
+            for (&key, &t) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_f32s(w).0) {
+                let (hi, lo) = self.halves.of(s, t);
+                total.add(s, (hi, lo));
+                for (above, &end) in above.iter_mut().zip(&self.ends) {
+                    let reaches = s.greater_than_or_equal_f32s(key, end);
+                    let hi = s.select_u32s(reaches, hi, self.nothing.0);
+                    let lo = s.select_u32s(reaches, lo, self.nothing.1);
+                    above.add(s, (hi, lo));
+                }
+            }
+        }
+        total.make_room(s);
+        for above in &mut above {
+            above.make_room(s);
+        }
+        (self.total, self.above) = (total, above);
+    }
+}
+
+impl<E: Element> WithSimd for Pass<'_, E> {
+    type Output = (u64, [u64; ENDS]);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> Self::Output {
+        let mut above = Above {
+            halves: Halves::new(s),
+            ends: self.ends.map(
+                #[inline(always)]
+                |end| s.splat_f32s(E::key_at_least(end)),
+            ),
+            nothing: (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits())),
+            total: Sum::new(s),
+            above: [Sum::new(s); ENDS],
+        };
+        Weigher::new(s, self.scale, HI_BITS).over::<false, E>(s, self.row, &mut above);
+        let sums = above.above;
+        (above.total.total(), [sums[0].total(), sums[1].total()])
+    }
+}
+
+/// The exact total mass of a row, and that of the tokens at or above each of `ends`.
+#[inline]
+pub(crate) fn masses_above<E: Element>(
+    level: Level,
+    row: &[E],
+    scale: Scale,
+    ends: [f32; ENDS],
+) -> (u64, [u64; ENDS]) {
+    level.run(Pass { row, scale, ends })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_masses_are_those_of_a_plain_loop() {
+        let row: Vec<f32> = (0..150_000).map(|i| ((i * 7919) % 1009) as f32 * 0.01 - 6.0).collect();
+        for level in Level::available() {
+            for n in [1, 127, 128, 129, 2000, row.len()] {
+                let row = &row[..n];
+                let max = row.iter().copied().fold(f32::MIN, f32::max);
+                let scale = Scale::checked(max, 0.7);
+                for ends in [[max, f32::MIN], [-1.0, 2.5], [f32::INFINITY, 0.0]] {
+                    let mass = |from: f32| -> u64 {
+                        row.iter().filter(|l| **l >= from).map(|l| scale.mass(*l)).sum()
+                    };
+                    let found = masses_above(level, row, scale, ends);
+                    assert_eq!(found, (mass(f32::MIN), ends.map(mass)), "{level} {n} {ends:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How many of a row's tokens lie on each step of an even grid of logits: a first picture of a row that is not peaked.
+
+use super::for_batches;
+use super::threshold::{float_of, order_of, smallest};
+use super::weight::ROUND;
+use crate::element::{Element, LANES};
+use crate::level::Level;
+use core::hint::black_box;
+use pulp::{Simd, WithSimd};
+
+/// Steps of a grid. A power of two, and few enough for a core's nearest cache.
+pub(crate) const STEPS: usize = 1024;
+
+/// An even grid of logits, from the top down. Its last step takes all that lies below, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    top: f32,
+    /// Steps for a difference of 1.
+    fineness: f32,
+}
+
+impl Grid {
+    /// A grid from `top` to about `low`. Where there is no such grid, because both are the same or as far apart as floats
+    /// go, it is some other one.
+    pub fn new(top: f32, low: f32) -> Self {
+        let fineness = (STEPS - 2) as f32 / (top - low);
+        Self { top, fineness: if fineness.is_normal() { fineness } else { 1.0 } }
+    }
+
+    /// The step of a logit that is not above the top.
+    pub fn step(&self, logit: f32) -> usize {
+        let place = ((self.top - logit) * self.fineness).min((STEPS - 1) as f32);
+        ((place + ROUND).to_bits() - ROUND.to_bits()) as usize
+    }
+
+    /// The lowest logit of a step and all steps above it.
+    pub fn end(&self, step: usize) -> f32 {
+        if step >= STEPS - 1 {
+            return f32::MIN;
+        }
+        let (low, high) = (order_of(f32::MIN), order_of(self.top));
+        smallest(low, high, |order| self.step(float_of(order)) <= step, float_of)
+    }
+
+    /// The logit in the middle of a step, about.
+    pub fn middle(&self, step: usize) -> f32 {
+        self.top - step as f32 / self.fineness
+    }
+}
+
+/// Tokens next to each other often lie on the same step, where each addition would wait for the one before; so there are
+/// this many counters for each, used in turn.
+const COPIES: usize = 4;
+
+/// Apart from each other by no power of two: a CPU takes addresses that share their low bits for the same.
+const APART: usize = STEPS + 16;
+
+/// Reused memory of [`count`].
+pub(crate) type Counters = Vec<[u32; APART]>;
+
+struct Pass<'a, E> {
+    row: &'a [E],
+    grid: Grid,
+    counters: &'a mut [[u32; APART]; COPIES],
+}
+
+impl<E: Element> WithSimd for Pass<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let Self { row, grid, counters } = self;
+        let (top, fineness) = (s.splat_f32s(grid.top), s.splat_f32s(grid.fineness));
+        let (last, round) = (s.splat_f32s((STEPS - 1) as f32), s.splat_f32s(ROUND));
+        for_batches(
+            row,
+            #[inline(always)]
+            |groups| {
+                for group in groups {
+                    let logits = E::widen(group);
+                    let mut places = [0u32; LANES];
+                    let out = S::as_mut_simd_u32s(&mut places).0.iter_mut();
+                    for (place, &logit) in out.zip(S::as_simd_f32s(&logits).0) {
+                        let below = s.mul_f32s(s.sub_f32s(top, logit), fineness);
+                        let step = s.add_f32s(s.min_f32s(below, last), round);
+                        *place = s.transmute_u32s_f32s(step);
+                    }
+                    // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
+                    for (i, &place) in black_box(&places).iter().enumerate() {
+                        // The remainder takes the constant's bits away.
+                        counters[i % COPIES][place as usize % STEPS] += 1;
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// The number of a checked row's tokens on each step, into `out`. Masked ones are on the last.
+pub(crate) fn count<E: Element>(
+    level: Level,
+    row: &[E],
+    grid: Grid,
+    counters: &mut Counters,
+    out: &mut Vec<u32>,
+) {
+    counters.clear();
+    counters.resize(COPIES, [0; APART]);
+    if let Some(counters) = counters.first_chunk_mut() {
+        level.run(Pass { row, grid, counters });
+    }
+    out.clear();
+    out.extend((0..STEPS).map(|step| counters.iter().map(|copy| copy[step]).sum::<u32>()));
+    // A row's last group may have been filled up.
+    if let Some(last) = out.last_mut() {
+        *last -= (row.len().next_multiple_of(LANES) - row.len()) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_a_plain_loop_and_ends_bound_their_steps() {
+        let mut row: Vec<f32> =
+            (0..5000).map(|i| ((i * 7919) % 4999) as f32 * 0.004 - 12.0).collect();
+        row[77] = f32::NEG_INFINITY;
+        let top = row.iter().copied().fold(f32::MIN, f32::max);
+        let (mut counters, mut counts) = (Vec::new(), Vec::new());
+        for low in [-12.0, 3.0, top, f32::MIN, top.next_down()] {
+            let grid = Grid::new(top, low);
+            for level in Level::available() {
+                for n in [1, 16, 17, 128, row.len()] {
+                    count(level, &row[..n], grid, &mut counters, &mut counts);
+                    let mut want = vec![0; STEPS];
+                    row[..n].iter().for_each(|&l| want[grid.step(l)] += 1);
+                    assert_eq!(counts, want, "{level} {n} {low}");
+                }
+            }
+            for step in [0, 1, 500, STEPS - 2] {
+                let end = grid.end(step);
+                assert!(
+                    grid.step(end) <= step && grid.step(end.next_down()) > step,
+                    "{low} {step}"
+                );
+            }
+        }
+    }
+}

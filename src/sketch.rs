@@ -1,0 +1,217 @@
+//! A first picture of a row that is not peaked: how many tokens lie on each step of a grid of logits, and so about what
+//! they weigh. It says where to look; nothing is decided by it.
+
+use crate::element::Element;
+use crate::kernels::{
+    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, weights_into,
+};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
+use crate::row::Row;
+use core::ops::RangeInclusive;
+
+/// Reused memory of [`Sketch`].
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    counters: Counters,
+    counts: Vec<u32>,
+    middles: Vec<f32>,
+    weights: Vec<f32>,
+    masses: Vec<u64>,
+}
+
+/// About what a row holds.
+pub(crate) struct Sketch<'a> {
+    grid: Grid,
+    scale: Scale,
+    /// The lowest logit with mass.
+    lowest: f32,
+    counts: &'a [u32],
+    /// About the mass of each step.
+    masses: &'a [u64],
+    total: u64,
+    wanted: Wanted,
+}
+
+/// Ranges of logits that a decision seems to depend on, as many as one pass can look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub ranges: [Between; ENDS],
+    pub len: usize,
+}
+
+impl Wanted {
+    /// None yet: nothing is above infinity.
+    pub const NONE: Self = Self { ranges: [Between::from(f32::INFINITY); ENDS], len: 0 };
+
+    /// One.
+    pub fn one(range: Between) -> Self {
+        Self { ranges: [range, Between::from(f32::INFINITY)], len: 1 }
+    }
+
+    /// Two.
+    pub fn two(first: Between, second: Between) -> Self {
+        Self { ranges: [first, second], len: 2 }
+    }
+
+    fn push(&mut self, range: Between) {
+        if let Some(place) = self.ranges.get_mut(self.len) {
+            *place = range;
+            self.len += 1;
+        }
+    }
+}
+
+impl<'a> Sketch<'a> {
+    /// One pass over the row.
+    pub fn new<E: Element>(row: &Row<'_, E>, memory: &'a mut Memory) -> Self {
+        let Memory { counters, counts, middles, weights, masses } = memory;
+        let Row { level, data, scale, .. } = *row;
+        let lowest = scale.logit_of(weight_of_mass(1));
+        // The grid spans what a sample spans: nearly all tokens may lie close together.
+        const SAMPLE: usize = 256;
+        let sample = data.iter().step_by(data.len().div_ceil(SAMPLE)).map(|v| v.to_f32());
+        let least = sample.filter(|l| *l > f32::NEG_INFINITY).fold(scale.max(), f32::min);
+        let grid =
+            Grid::new(scale.max(), if least < scale.max() { least.max(lowest) } else { lowest });
+        count(level, data, grid, counters, counts);
+        middles.clear();
+        middles.extend((0..STEPS).map(|step| grid.middle(step)));
+        weights.resize(STEPS, 0.0);
+        weights_into(level, middles, scale, weights);
+        masses.clear();
+        masses.extend(counts.iter().zip(&*weights).map(|(&n, &w)| u64::from(n) * mass(w)));
+        let total = masses.iter().sum();
+        Self { grid, scale, lowest, counts, masses, total, wanted: Wanted::NONE }
+    }
+
+    /// What was sought so far.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
+    /// The lowest logit with mass.
+    pub fn lowest(&self) -> f32 {
+        self.lowest
+    }
+
+    /// About the mass of each step.
+    pub fn masses(&self) -> &[u64] {
+        self.masses
+    }
+
+    /// How far apart the exponent arguments of two steps are.
+    pub fn distance(&self) -> f64 {
+        f64::from(self.grid.middle(0) - self.grid.middle(1)) / f64::from(self.scale.temperature())
+    }
+
+    /// About how many tokens are in a range of logits.
+    pub fn count(&self, range: Between) -> u64 {
+        let first = if range.end > self.scale.max() { 0 } else { self.grid.step(range.end) };
+        let last = self.grid.step(range.low.min(self.scale.max()));
+        self.counts[first.min(last)..=last].iter().map(|&n| u64::from(n)).sum()
+    }
+
+    /// The logits of a range of steps.
+    pub fn range(&self, steps: RangeInclusive<usize>) -> Between {
+        let end = match steps.start().checked_sub(1) {
+            Some(above) => self.grid.end(above),
+            None => f32::INFINITY,
+        };
+        Between { low: self.grid.end(*steps.end()).max(self.lowest).min(end), end }
+    }
+
+    /// The logits around the place where a mass out of a total, or a count, seems to be reached.
+    pub fn around(&self, seek: Place, width: usize) -> Between {
+        let step = self.find(seek).step;
+        self.range(step.saturating_sub(width)..=(step + width).min(STEPS - 1))
+    }
+
+    /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
+    pub fn logit(&self, seek: Seek) -> f32 {
+        let logit = match seek {
+            Seek::Logit(logit) => logit,
+            Seek::Weight(weight) => self.scale.logit_of(weight),
+            Seek::Mass(_) | Seek::Count(_) => self.lowest,
+        };
+        logit.max(self.lowest)
+    }
+
+    fn find(&self, place: Place) -> At {
+        let mut at = At { step: 0, count: 0, mass: 0 };
+        let sought = match place {
+            Place::Mass(mass, total) => {
+                (u128::from(mass) * u128::from(self.total) / u128::from(total.max(1))) as u64
+            }
+            Place::Count(count) => count.saturating_sub(1),
+        };
+        for (step, (&count, &mass)) in self.counts.iter().zip(self.masses).enumerate() {
+            at.step = step;
+            let reached = match place {
+                Place::Mass(..) => at.mass + mass,
+                Place::Count(_) => at.count + u64::from(count),
+            };
+            if reached > sought {
+                break;
+            }
+            at.count += u64::from(count);
+            at.mass += mass;
+        }
+        at
+    }
+}
+
+/// A place in the rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Where the cumulative mass exceeds the first, if the total is the second.
+    Mass(u64, u64),
+    /// This many tokens from the top.
+    Count(u64),
+}
+
+/// A step with what lies above it.
+struct At {
+    step: usize,
+    count: u64,
+    mass: u64,
+}
+
+/// So that a decision can be tried on it, to see what it depends on.
+impl Ranked for Sketch<'_> {
+    fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
+        let (at, range) = match seek {
+            Seek::Mass(mass) => {
+                let place = Place::Mass(mass, self.total);
+                let at = self.find(place);
+                (
+                    At { mass: mass.saturating_add(1).min(self.total.max(1)), ..at },
+                    self.around(place, 0),
+                )
+            }
+            Seek::Count(count) => {
+                (self.find(Place::Count(count)), self.around(Place::Count(count), 0))
+            }
+            Seek::Weight(_) | Seek::Logit(_) => {
+                let logit = self.logit(seek);
+                let step = self.grid.step(logit.min(self.scale.max()));
+                let mass = self.masses[..=step].iter().sum();
+                (At { step, count: 1, mass }, Between { low: logit, end: logit })
+            }
+        };
+        self.wanted.push(range);
+        let bound = Candidate::new(0, self.grid.middle(at.step));
+        Ok(Prefix { count: at.count.max(1), mass: at.mass.max(1), bound })
+    }
+
+    fn total(&self) -> Result<Bracket, Need> {
+        Ok(Bracket::exact(self.total.max(ONE)))
+    }
+
+    fn tokens(&mut self, _: Option<&Prefix>, _: &mut Vec<Candidate>) -> Result<Option<f32>, Need> {
+        Err(Need::Depth)
+    }
+
+    fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
+        Err(Need::Depth)
+    }
+}
