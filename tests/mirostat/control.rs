@@ -1,7 +1,9 @@
 //! As a controller: against an independent implementation, and whether the surprise goes where it should.
 
 use super::*;
+use sortless::diagnostics::Diagnostics;
 use sortless::mirostat::TraceAccumulator;
+use sortless::{Sampler, SamplingParams};
 
 /// The real rows, as f32.
 fn real_rows() -> Vec<Vec<f32>> {
@@ -174,28 +176,110 @@ fn mean_surprise_on_real_rows_is_within_two_percent() {
     }
 }
 
+/// The token and how many are kept, as `Sampler` picks them.
+fn plain_pick(params: SamplingParams, row: &[f32], u: f64, scratch: &mut Scratch) -> (u32, u32) {
+    let pick = Sampler::new(params).unwrap().sample(row, u, scratch).unwrap();
+    let masked = row.iter().filter(|&&l| l == f32::NEG_INFINITY).count();
+    (pick.token, pick.kept.unwrap_or((row.len() - masked) as u32))
+}
+
+/// Surprise in bits of the best token, and entropy.
+fn reach(row: &[f32]) -> (f64, f64) {
+    let mut scratch = Scratch::new();
+    let mut row = Diagnostics::new(row, &mut scratch).unwrap();
+    (row.expected_surprise(1).unwrap(), row.entropy().unwrap())
+}
+
 #[test]
 fn a_target_out_of_reach_only_makes_mu_drift() {
-    // Below the best token's 2.85 bits, and above any entropy that 50 tokens can have.
-    let row = zipf(50_000, 1.1);
-    let best = PreparedRow::from_logits(&row).unwrap();
-    assert!((best.surprise(0).unwrap().unwrap() - 2.85).abs() < 0.01);
+    const STEPS: u32 = 1_000_000;
+    // Few tokens, so that a step is cheap: the best one has 1.9 bits, and all together can have 5.7.
+    let row = zipf(50, 1.1);
+    let ranked = PreparedRow::from_logits(&row).unwrap();
+    let (best, entropy) = reach(&row);
+    assert!(best > 1.5 && entropy < 6.0, "{best} {entropy}");
+    let mut scratch = Scratch::new();
     for version in VERSIONS {
-        let small = zipf(50, 1.1);
-        for (row, tau, steps) in [(&row, 2.0, 20_000), (&small, 8.0, 1_000_000)] {
-            let row = PreparedRow::from_logits(row).unwrap();
+        // The second is what a draw has on average where mu keeps nothing out.
+        for (tau, surprise) in [(1.0, best), (8.0, entropy)] {
             let mut session = session(tau, version);
-            let mut scratch = Scratch::new();
             let mut draws = Random::new(9);
-            for _ in 0..steps {
-                session.sample_prepared(&row, draws.unit(), &mut scratch).unwrap();
+            for _ in 0..STEPS {
+                session.sample_prepared(&ranked, draws.unit(), &mut scratch).unwrap();
             }
-            let (mu, drift) = (session.mu(), 0.1 * f64::from(steps) * 8.0);
-            say(format_args!("{version:?} tau {tau}: mu {mu} after {steps} steps"));
-            assert!(mu.is_finite() && mu.abs() < drift, "{mu}");
-            assert!(if tau < 2.85 { mu < 0.0 } else { mu > 1000.0 }, "{mu}");
-            let step = session.sample_prepared(&row, 0.999, &mut scratch).unwrap();
-            assert_eq!(step.kept, if tau < 2.85 { 1 } else { 50 });
+            let (mu, eta) = (session.mu(), session.config().eta());
+            say(format_args!("{version:?} tau {tau}: mu {mu} after {STEPS} steps"));
+            // Eta times the gap a step, but for the first few.
+            let drift = f64::from(STEPS) * eta * (tau - surprise);
+            assert!((mu / drift - 1.0).abs() < 0.01, "{mu}, not about {drift}");
+            // Only the best token, or a plain draw.
+            let (tau_is_low, plain) = (tau < surprise, SamplingParams::new());
+            let like = if tau_is_low { plain.with_temperature(0.0) } else { plain };
+            for u in [0.0, 0.4, 0.999] {
+                let step = session.fork().sample(&row, u, &mut scratch).unwrap();
+                assert_eq!((step.token, step.kept), plain_pick(like, &row, u, &mut scratch));
+            }
+        }
+    }
+}
+
+#[test]
+fn coming_back_takes_the_whole_way_unless_it_is_reset() {
+    let (flat, peaked) = (vec![0.0f32; 50], zipf(50, 1.1));
+    let (best, entropy) = reach(&peaked);
+    let (tau, eta, mut scratch) = (3.0, 0.1, Scratch::new());
+    assert!(best < tau && tau < entropy);
+    for version in VERSIONS {
+        // Every token of the flat row has 5.6 bits.
+        let mut session = session(tau, version);
+        let mut draws = Random::new(4);
+        for _ in 0..10_000 {
+            session.sample(&flat, draws.unit(), &mut scratch).unwrap();
+        }
+        let far = -session.mu();
+        assert!((far / (10_000.0 * eta * (50f64.log2() - tau)) - 1.0).abs() < 0.01, "{far}");
+        let mut anew = session.fork();
+        anew.reset();
+        let mut kept = || session.sample(&peaked, draws.unit(), &mut scratch).unwrap().kept;
+        let steps = (0..100_000).take_while(|_| kept() == 1).count();
+        let least = far / (eta * (tau - best));
+        let off = steps as f64 / least - 1.0;
+        say(format_args!("{version:?}: back after {steps} steps, at least {least:.0}"));
+        assert!((0.0..0.01).contains(&off), "{steps} steps, not about {least}");
+        let mut trace = TraceAccumulator::new(tau).unwrap();
+        trace.extend((0..2000).map(|_| anew.sample(&peaked, draws.unit(), &mut scratch).unwrap()));
+        let mean = trace.summary().unwrap().mean_surprise;
+        assert!((mean / tau - 1.0).abs() < 0.02, "{version:?}: {mean}");
+    }
+}
+
+#[test]
+fn three_bits_are_out_of_reach_on_the_real_rows() {
+    let (tau, steps) = (3.0, 20_000);
+    let rows = real_rows();
+    let ranked: Vec<_> = rows.iter().map(|row| PreparedRow::from_logits(row).unwrap()).collect();
+    let entropy = rows.iter().map(|row| reach(row).1).sum::<f64>() / rows.len() as f64;
+    assert!(entropy < 2.0, "{entropy}");
+    let mut scratch = Scratch::new();
+    for version in VERSIONS {
+        let mut session = session(tau, version);
+        let mut draws = Draws::new(2, 0);
+        let mut trace = TraceAccumulator::new(tau).unwrap();
+        for i in 0..steps {
+            let row = &ranked[i % ranked.len()];
+            trace.push(&session.sample_prepared(row, draws.next_draw(), &mut scratch).unwrap());
+        }
+        let (mu, mean) = (session.mu(), trace.summary().unwrap().mean_surprise);
+        say(format_args!("real {version:?} tau {tau}: mean {mean:.4} of {entropy:.4}, mu {mu:.0}"));
+        // Up by eta times the gap, and what is drawn is a plain draw, whose mean surprise is the entropy.
+        assert!((mean / entropy - 1.0).abs() < 0.03, "{mean}");
+        let drift = steps as f64 * session.config().eta() * (tau - entropy);
+        assert!((mu / drift - 1.0).abs() < 0.03, "{mu}, not about {drift}");
+        for row in &rows {
+            let u = draws.next_draw();
+            let step = session.fork().sample(row, u, &mut scratch).unwrap();
+            let (token, _) = plain_pick(SamplingParams::new(), row, u, &mut scratch);
+            assert_eq!((step.token, step.mu_before), (token, mu));
         }
     }
 }
