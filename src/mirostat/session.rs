@@ -18,7 +18,7 @@ use crate::source::{Lists, Source};
 /// The feedback state of one generation. It owns no logits and no generator; a sequence has one of its own.
 ///
 /// A step takes exactly one draw, and the state moves only after everything in it succeeded: after an error the session is
-/// what it was before.
+/// what it was before. Once its scratch is warm a step allocates nothing.
 ///
 /// Rows of logits are divided by the config's temperature first. Rows of weights are distributions already: with them the
 /// config's temperature must be 1, and a prepared row must have been prepared at the config's temperature.
