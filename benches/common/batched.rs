@@ -1,6 +1,6 @@
 //! Batches of a case: light picks, or a Mirostat step of a session each.
 
-use super::cases::{Case, What, check_step, renew, session};
+use super::cases::{Case, What, check_step, draw, renew, session};
 use sortless::mirostat::{Session, SessionBatch, Step, Version};
 use sortless::{Batch, Element, Error, Level, Pick, Rows, Sampler, reference};
 
@@ -53,8 +53,15 @@ impl Batched {
         done.expect("the lengths agree");
     }
 
-    /// One call, and every 21st row against the reference, so that large batches don't take long.
+    /// One call, and every 21st row against the reference, so that large batches don't take long. Sessions take some steps
+    /// before it, until their `mu` is about where it settles.
     pub fn check<E: Element>(&mut self, rows: &Rows<'_, E>, draws: &[f64]) {
+        if let Self::Steps { .. } = self {
+            for n in 0..32 {
+                let draws: Vec<f64> = (0..rows.len()).map(|i| draw(i, 1000 + n)).collect();
+                self.call(rows, &draws);
+            }
+        }
         self.call(rows, draws);
         for i in (0..rows.len()).step_by(21) {
             let (row, u) = (rows.get(i).expect("inside"), draws[i]);
