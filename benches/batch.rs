@@ -1,35 +1,36 @@
 //! Batches of 1, 8 and 64 rows on one thread and on all: `batch/name/shape/vocab/type/rows/threads`.
 //!
-//! Before each call, outside of the timed span, the rows are copied into one matrix.
+//! Before each call, outside of the timed span, the rows are copied into one matrix and each gets its next draw.
 
 mod common;
 #[path = "common/suite.rs"]
 mod suite;
 
+use common::batched::Batched;
 use common::cases::{cases, draw};
 use criterion::{BenchmarkId, Criterion};
 use half::{bf16, f16};
-use sortless::{Batch, Error, Pick, Rows, Sampler, reference};
+use sortless::Rows;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use suite::{Named, VOCABS, criterion, rows_of, usual_shape};
 
 const SIZES: [usize; 3] = [1, 8, 64];
-const NAMES: [&str; 3] = ["greedy", "top-k 50", "top-p 0.9 at T 0.7"];
+const NAMES: [&str; 5] =
+    ["greedy", "top-k 50", "top-p 0.9 at T 0.7", "mirostat v1, tau 3", "mirostat v2, tau 3"];
 
 fn batches<E: Named>(c: &mut Criterion, vocab: usize) {
     let shape = usual_shape(vocab);
     let mut group = c.benchmark_group("batch");
     for case in cases().into_iter().filter(|c| NAMES.contains(&c.name)) {
-        let sampler = Sampler::new(case.params).expect("the cases are in range");
-        let sampler = [sampler.with_level(common::level())];
         for size in SIZES {
-            for (threads, mut batch) in [("one", Batch::serial()), ("all", Batch::new())] {
+            for (threads, all) in [("one", false), ("all", true)] {
                 let name = format!("{}/{shape}/{vocab}/{}/{size}/{threads}", case.name, E::NAME);
                 let mut state = None;
-                let mut picks = vec![Err(Error::NoAllowedToken); size];
+                let mut batch = Batched::new(case, common::level(), size, all);
+                let mut calls = 0;
                 group.bench_function(BenchmarkId::from_parameter(name), |b| {
-                    let (source, matrix, draws) = state.get_or_insert_with(|| {
+                    let (source, matrix) = state.get_or_insert_with(|| {
                         let Some(rows) = rows_of::<E>(shape, vocab) else {
                             panic!("{shape} rows need the repository's test data");
                         };
@@ -37,20 +38,21 @@ fn batches<E: Named>(c: &mut Criterion, vocab: usize) {
                             (0..size).flat_map(|i| rows[i % rows.len()].iter().copied()).collect();
                         let draws: Vec<f64> = (0..size).map(|i| draw(i, 0)).collect();
                         let rows = Rows::matrix(&source, size, vocab, vocab).expect("it fits");
-                        batch.sample_into(&rows, &sampler, &draws, &mut picks).expect("it fits");
-                        check(&rows, &sampler[0], &draws, &picks);
-                        (source.clone(), source, draws)
+                        batch.check(&rows, &draws);
+                        (source.clone(), source)
                     });
                     b.iter_custom(|n| {
                         let mut total = Duration::ZERO;
                         for _ in 0..n {
                             matrix.copy_from_slice(source);
+                            calls += 1;
+                            let draws: Vec<f64> = (0..size).map(|i| draw(i, calls)).collect();
                             let data = black_box(&matrix[..]);
                             let start = Instant::now();
                             let rows = Rows::matrix(data, size, vocab, vocab).expect("it fits");
-                            let done = batch.sample_into(&rows, &sampler, draws, &mut picks);
+                            batch.call(&rows, &draws);
                             total += start.elapsed();
-                            black_box((done, &picks)).0.expect("it fits");
+                            black_box(&batch);
                         }
                         total
                     });
@@ -59,19 +61,6 @@ fn batches<E: Named>(c: &mut Criterion, vocab: usize) {
         }
     }
     group.finish();
-}
-
-/// Every 21st row against the reference, so that large batches don't take long.
-fn check<E: Named>(
-    rows: &Rows<'_, E>,
-    sampler: &Sampler,
-    draws: &[f64],
-    picks: &[Result<Pick, Error>],
-) {
-    for i in (0..rows.len()).step_by(21) {
-        let row = rows.get(i).expect("inside");
-        assert_eq!(picks[i], reference::sample(row, sampler.params(), draws[i]), "row {i}");
-    }
 }
 
 fn main() {

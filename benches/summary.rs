@@ -11,19 +11,20 @@
 //! | `--rounds 25` | 25 | calls on each of the 32 rows |
 //! | `--quick` | | 7 rounds, and checks on fewer rows |
 //! | `--cold` | | rows out of 256 MiB instead of one buffer |
-//! | `--batch` | | instead, batches of 1, 8 and 64 rows on one thread and on all, the two taking turns |
+//! | `--batch` | | instead, batches of 1, 8 and 64 rows (of Mirostat: sessions) on one thread and on all, the two taking turns |
 //!
 //! `SORTLESS_LEVEL` chooses the level. A multiple is the ratio of the medians of all calls, floors and samplers taking
 //! turns in one run; `mean` is that of the rows' medians, so it shows what a few expensive rows cost, `worst` the most
-//! expensive row's. The last column counts which path decided.
+//! expensive row's. The last column counts which path decided. Mirostat takes a step a call, 256 steps a session.
 
 mod common;
 
-use common::cases::{Case, Runner, What, cases, draw};
+use common::batched::Batched;
+use common::cases::{Case, Runner, cases, draw};
 use common::measure::{Contestant, Feed, Make, Times, alternate, make, median, timed};
 use common::rows::{REAL_VOCAB, SHAPES, rows};
 use half::{bf16, f16};
-use sortless::{Batch, Error, Level, Rows, Sampler, floors};
+use sortless::{Level, Rows, floors};
 use std::time::Instant;
 
 struct Options {
@@ -142,37 +143,37 @@ fn wanted(options: &Options) -> Vec<Case> {
     cases().into_iter().filter(chosen).collect()
 }
 
-/// Batches, of the light picks alone.
+/// Batches, of the light picks and of Mirostat steps.
 fn batches(options: &Options, level: Level, shape: &str, vocab: usize, rows: &[Vec<f32>]) {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     println!("\n`{shape}`, V = {vocab}, batches, one thread and {threads}:\n");
     println!("| sampler | rows | us, one thread | us, all | faster |");
     println!("|---|--:|--:|--:|--:|");
-    for case in wanted(options).into_iter().filter(|c| c.what == What::Pick) {
-        let sampler = Sampler::new(case.params).expect("the cases are in range");
-        let sampler = [sampler.with_level(level)];
+    for case in wanted(options).into_iter().filter(Batched::fits) {
         for size in [1, 8, 64] {
             let source: Vec<f32> = (0..size).flat_map(|i| rows[i % rows.len()].clone()).collect();
-            let draws: Vec<f64> = (0..size).map(|i| draw(i, 0)).collect();
             let mut matrix = source.clone();
-            let mut ways = [Batch::serial(), Batch::new()];
-            let mut picks = [vec![Err(Error::NoAllowedToken); size], Vec::new()];
-            picks[1] = picks[0].clone();
+            let mut ways = [false, true].map(|all| Batched::new(case, level, size, all));
             let mut times = [Vec::new(), Vec::new()];
             // The first two rounds only warm up.
             for round in 0..options.rounds + 2 {
-                for (way, batch) in ways.iter_mut().enumerate() {
+                let draws: Vec<f64> = (0..size).map(|i| draw(i, round)).collect();
+                for (batch, times) in ways.iter_mut().zip(&mut times) {
                     matrix.copy_from_slice(&source);
                     let start = Instant::now();
                     let rows = Rows::matrix(&matrix, size, vocab, vocab).expect("it fits");
-                    let done = batch.sample_into(&rows, &sampler, &draws, &mut picks[way]);
-                    let time = start.elapsed().as_secs_f64() * 1e6;
-                    done.expect("the lengths agree");
+                    if round == 0 {
+                        batch.check(&rows, &draws);
+                    } else {
+                        batch.call(&rows, &draws);
+                    }
                     if round >= 2 {
-                        times[way].push(time);
+                        times.push(start.elapsed().as_secs_f64() * 1e6);
                     }
                 }
-                assert_eq!(picks[0], picks[1], "a thread changed a result");
+                // A thread changes no result.
+                let [one, all] = &ways;
+                one.assert_same(all);
             }
             let [one, all] = times.map(median);
             println!("| {} | {size} | {one:.0} | {all:.0} | {:.2} x |", case.name, one / all);

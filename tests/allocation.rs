@@ -1,6 +1,7 @@
 //! Nothing is allocated once everything is warm.
 //!
-//! One test only: the count is of the whole process.
+//! Counted are the allocations of the thread that asks, since the test harness allocates in its own whenever it likes; where
+//! rows are spread over threads, those of the whole process, which is why there is one test only.
 #![allow(unsafe_code)] // a global allocator can't be had without
 
 #[path = "support/sampling.rs"]
@@ -10,19 +11,34 @@ mod support;
 
 use half::f16;
 use sampling::*;
-use sortless::{Batch, Error, Level, Pick, Report, Rows, Sampler, SamplingParams, Scratch};
+use sortless::mirostat::{Config, Session, SessionBatch, Step, Version};
+use sortless::{
+    Batch, Error, Level, Pick, PreparedRow, Report, Rows, Sampler, SamplingParams, Scratch,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::*;
 
 struct Counting;
 
+/// Of all threads.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Of this thread.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    COUNT.fetch_add(1, Ordering::SeqCst);
+    OWN.set(OWN.get() + 1);
+}
 
 // SAFETY: every call goes to the system's allocator, unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::SeqCst);
+        count();
         // SAFETY: the caller's promises are passed on.
         unsafe { System.alloc(layout) }
     }
@@ -33,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::SeqCst);
+        count();
         // SAFETY: as above.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -42,8 +58,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations, and reallocations, while `f` runs.
+/// Allocations, and reallocations, of this thread while `f` runs.
 fn allocations(f: impl FnOnce()) -> usize {
+    let before = OWN.get();
+    f();
+    OWN.get() - before
+}
+
+/// Those of all threads.
+#[cfg(feature = "rayon")]
+fn allocations_anywhere(f: impl FnOnce()) -> usize {
     let before = COUNT.load(Ordering::SeqCst);
     f();
     COUNT.load(Ordering::SeqCst) - before
@@ -144,10 +168,136 @@ fn parallel_batch() {
             let rows = Rows::slices(&slices);
             let mut call = || batch.sample_into(&rows, &sampler, &draws, &mut picks).unwrap();
             (0..300).for_each(|_| call());
-            allocations(|| (0..CALLS).for_each(|_| call()))
+            allocations_anywhere(|| (0..CALLS).for_each(|_| call()))
         });
         say(format_args!("{threads} threads: {count} allocations in {CALLS} calls"));
         assert!(count <= CALLS / 20, "{count}");
+    }
+}
+
+/// Sessions that keep few tokens, many and all.
+fn sessions(level: Level) -> Vec<Session> {
+    let kinds = [Version::V1, Version::V2].into_iter();
+    let kinds = kinds.flat_map(|version| [0.5, 3.0, 15.0].map(|tau| (version, tau)));
+    let new = |(version, tau)| Session::new(Config::new(tau).unwrap(), version).with_level(level);
+    kinds.map(new).collect()
+}
+
+/// A few steps of each session over each row, from the session's beginning, drawn here and elsewhere.
+fn steps<R: ?Sized>(
+    sessions: &[Session],
+    rows: &[&R],
+    scratch: &mut Scratch,
+    sample: impl Fn(&mut Session, &R, f64, &mut Scratch) -> Result<Step, Error>,
+    observe: impl Fn(&mut Session, &R, u32, &mut Scratch) -> Result<Step, Error>,
+    preview: impl Fn(&Session, &R, &mut Scratch) -> u32,
+) {
+    for session in sessions {
+        let mut session = session.fork();
+        for row in rows {
+            for u in DRAWS {
+                let (kept, mut other) = (preview(&session, row, scratch), session.fork());
+                let step = sample(&mut session, row, u, scratch).unwrap();
+                assert_eq!(observe(&mut other, row, step.token, scratch), Ok(step));
+                assert_eq!(step.kept, kept);
+            }
+        }
+    }
+}
+
+/// Mirostat over one kind of row: steps and previews allocate nothing, a set of candidates its own four lists.
+fn mirostat<R: ?Sized>(
+    what: &str,
+    level: Level,
+    rows: &[&R],
+    sample: impl Fn(&mut Session, &R, f64, &mut Scratch) -> Result<Step, Error>,
+    observe: impl Fn(&mut Session, &R, u32, &mut Scratch) -> Result<Step, Error>,
+    preview: impl Fn(&Session, &R, &mut Scratch) -> u32,
+    candidates: impl Fn(&Session, &R, &mut Scratch) -> usize,
+) {
+    let sessions = sessions(level);
+    for start in [STARTS[0], STARTS[3]] {
+        let mut scratch = Scratch::new();
+        scratch.start_at(start);
+        let mut all = || steps(&sessions, rows, &mut scratch, &sample, &observe, &preview);
+        all();
+        assert_eq!(allocations(&mut all), 0, "{level}, {what}, {start:?}");
+        for (session, row) in sessions.iter().zip(rows.iter().cycle()) {
+            let mut kept = 0;
+            let mut look = || kept = candidates(session, row, &mut scratch);
+            look();
+            assert_eq!(allocations(look), 4, "{level}, {what}, {start:?}");
+            assert_eq!(kept as u32, preview(session, row, &mut scratch));
+        }
+    }
+}
+
+fn mirostat_logits<E: Make>(level: Level, vocab: usize) {
+    let shapes = shapes::<E>(vocab, 4);
+    let rows: Vec<&[E]> = shapes.iter().map(|(_, row)| &row[..]).collect();
+    mirostat(
+        &format!("{} x {vocab}", E::NAME),
+        level,
+        &rows,
+        |session, row, u, scratch| session.sample(row, u, scratch),
+        |session, row, token, scratch| session.observe(row, token, scratch),
+        |session, row, scratch| session.preview(row, scratch).unwrap().kept,
+        |session, row, scratch| session.candidates(row, scratch).unwrap().len(),
+    );
+}
+
+fn mirostat_weights(vocab: usize) {
+    let level = Level::best();
+    let mut shapes = shapes::<f32>(vocab, 4);
+    // Its largest logits have no finite weight.
+    shapes.retain(|(name, _)| *name != "huge range");
+    let weights: Vec<Vec<f32>> =
+        shapes.iter().map(|(_, row)| row.iter().map(|l| l.exp()).collect()).collect();
+    let rows: Vec<&[f32]> = weights.iter().map(|row| &row[..]).collect();
+    mirostat(
+        &format!("weights x {vocab}"),
+        level,
+        &rows,
+        |session, row, u, scratch| session.sample_weights(row, u, scratch),
+        |session, row, token, scratch| session.observe_weights(row, token, scratch),
+        |session, row, scratch| session.preview_weights(row, scratch).unwrap().kept,
+        |session, row, scratch| session.candidates_weights(row, scratch).unwrap().len(),
+    );
+    let ranked = shapes.iter().map(|(_, row)| PreparedRow::from_logits(row).unwrap());
+    let ranked: Vec<PreparedRow> =
+        ranked.chain(weights.iter().map(|row| PreparedRow::from_weights(row).unwrap())).collect();
+    let rows: Vec<&PreparedRow> = ranked.iter().collect();
+    mirostat(
+        &format!("prepared x {vocab}"),
+        level,
+        &rows,
+        |session, row, u, scratch| session.sample_prepared(row, u, scratch),
+        |session, row, token, scratch| session.observe_prepared(row, token, scratch),
+        |session, row, scratch| session.preview_prepared(row, scratch).unwrap().kept,
+        |session, row, scratch| session.candidates_prepared(row, scratch).unwrap().len(),
+    );
+}
+
+fn mirostat_batch(level: Level) {
+    let shapes = shapes::<f16>(5000, 4);
+    let slices: Vec<&[f16]> = shapes.iter().map(|(_, row)| &row[..]).collect();
+    let (n, rows) = (slices.len(), Rows::slices(&slices));
+    let draws = vec![0.7; n];
+    let mut batch = SessionBatch::serial();
+    let mut results = vec![Ok(Step::default()); n];
+    let mut steps = vec![Step::default(); n];
+    for session in sessions(level) {
+        let mut sessions = vec![session; n];
+        let mut all = || {
+            sessions.iter_mut().for_each(Session::reset);
+            for _ in 0..3 {
+                batch.sample_into(&rows, &mut sessions, &draws, &mut results).unwrap();
+                assert!(results.iter().all(Result::is_ok));
+                batch.sample_all(&rows, &mut sessions, &draws, &mut steps).unwrap();
+            }
+        };
+        all();
+        assert_eq!(allocations(&mut all), 0, "{level}");
     }
 }
 
@@ -161,6 +311,15 @@ fn nothing_is_allocated_once_warm() {
             single_rows::<f16>(level, vocab);
         }
         serial_batch(level);
+        for vocab in [100, 6000] {
+            mirostat_logits::<f32>(level, vocab);
+            mirostat_logits::<f16>(level, vocab);
+        }
+        mirostat_batch(level);
+    }
+    // These have no levels.
+    for vocab in [100, 6000] {
+        mirostat_weights(vocab);
     }
     #[cfg(feature = "rayon")]
     parallel_batch();

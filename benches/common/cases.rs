@@ -1,6 +1,16 @@
 //! What is measured: the samplers by name, and the check of their results.
 
-use sortless::{Element, Level, Report, Sampler, SamplingParams, Scratch, kernels, reference};
+use sortless::mirostat::{Config, Session, Step, Version};
+use sortless::{
+    Element, Error, Level, Report, Sampler, SamplingParams, Scratch, kernels, reference,
+};
+
+/// Mirostat's target in bits.
+const TAU: f64 = 3.0;
+
+/// Steps of a session before the next one begins, as with a new text: `mu` is where it settles for most of them, and
+/// where the rows leave the target out of reach it doesn't run away.
+const TEXT: u64 = 256;
 
 /// A sampler, or a part of one.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +32,15 @@ pub enum What {
     Report,
     /// The maximum and the exact total mass alone.
     Mass,
+    /// A Mirostat step: sessions go from row to row, one after the other.
+    Step(Version),
 }
 
 /// Every case, in the order of the tables.
 pub fn cases() -> Vec<Case> {
     let at = |t| SamplingParams::new().with_temperature(t);
     let pick = |name, params| Case { name, params, what: What::Pick };
+    let step = |name, version| Case { name, params: at(1.0), what: What::Step(version) };
     let nucleus = at(0.7).with_top_p(0.9);
     vec![
         pick("greedy", at(0.0)),
@@ -39,9 +52,49 @@ pub fn cases() -> Vec<Case> {
         pick("top-p 1.0", at(1.0).with_top_p(1.0)),
         pick("typical 0.95", at(1.0).with_typical_p(0.95)),
         pick("epsilon 3e-4", at(1.0).with_epsilon(3e-4)),
+        step("mirostat v1, tau 3", Version::V1),
+        step("mirostat v2, tau 3", Version::V2),
         Case { name: "exact pass alone (T 0.7)", params: at(0.7), what: What::Mass },
         Case { name: "report, top-p 0.9 at T 0.7", params: nucleus, what: What::Report },
     ]
+}
+
+/// The session that a case begins with; of no use to a case that takes no steps.
+pub fn session(case: Case, level: Level) -> Session {
+    let version = if let What::Step(version) = case.what { version } else { Version::V2 };
+    let config = Config::new(TAU).expect("in range");
+    Session::new(config, version).with_level(level)
+}
+
+/// The next step of a session, or of the one that comes after it.
+pub fn step<E: Element>(
+    session: &mut Session,
+    row: &[E],
+    u: f64,
+    scratch: &mut Scratch,
+) -> Result<Step, Error> {
+    renew(session);
+    session.sample(row, u, scratch)
+}
+
+/// Begins anew where a text is at its end.
+pub fn renew(session: &mut Session) {
+    if session.steps() == TEXT {
+        session.reset();
+    }
+}
+
+/// Panics unless this is the reference's step on this row.
+pub fn check_step<E: Element>(step: Result<Step, Error>, version: Version, row: &[E], u: f64) {
+    let step = step.expect("the rows and draws are good");
+    let (mu, m) = (step.mu_before, 100);
+    let want = match version {
+        Version::V1 => reference::mirostat_v1(row, 1.0, mu, m, u),
+        Version::V2 => reference::mirostat_v2(row, 1.0, mu, u),
+    };
+    let got = (step.token, step.kept, step.probability, step.surprise);
+    let want = want.map(|p| (p.token, p.kept, p.probability, p.surprise));
+    assert_eq!(Ok(got), want, "{version:?} at {u}, mu {mu}");
 }
 
 /// A case that runs again and again.
@@ -53,6 +106,7 @@ pub struct Runner {
     pub sampler: Sampler,
     /// Its memory; also counts which paths decided.
     pub scratch: Scratch,
+    session: Session,
     report: Report,
 }
 
@@ -64,6 +118,7 @@ impl Runner {
             case,
             sampler: sampler.with_level(level),
             scratch: Scratch::new(),
+            session: session(case, level),
             report: Report::default(),
         }
     }
@@ -87,6 +142,10 @@ impl Runner {
                 let scale = kernels::Scale::new(max, self.case.params.temperature);
                 scale.map_or(0, |s| kernels::exp_mass(level, row, s).unwrap_or(0))
             }
+            What::Step(_) => {
+                let step = step(&mut self.session, row, u, &mut self.scratch);
+                step.map_or(0, |s| u64::from(s.token))
+            }
         }
     }
 
@@ -109,6 +168,10 @@ impl Runner {
                 let max = reference::max(row).expect("the rows are finite");
                 let mass = reference::total_mass(row, max, params.temperature);
                 assert_eq!(self.call(row, u), mass, "{name}");
+            }
+            What::Step(version) => {
+                let step = step(&mut self.session, row, u, &mut self.scratch);
+                check_step(step, version, row, u);
             }
         }
     }

@@ -3,6 +3,7 @@
 // Each benchmark uses a part.
 #![allow(dead_code)]
 
+pub mod batched;
 pub mod cases;
 pub mod measure;
 pub mod rows;

@@ -29,11 +29,13 @@
 
 mod error;
 mod fields;
+mod parts;
 mod request;
 mod response;
 
 pub use error::JsonError;
-pub use request::{BatchRequest, InitRequest, Input, PreviewRequest, ReplayRequest, StepRequest};
+pub use parts::Input;
+pub use request::{BatchRequest, InitRequest, PreviewRequest, ReplayRequest, StepRequest};
 pub use response::{BatchResponse, InitResponse, PreviewResponse, ReplayResponse, StepResponse};
 
 use serde::Serialize;

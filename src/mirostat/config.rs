@@ -40,7 +40,7 @@ const ETA: f64 = 0.1;
 const M: usize = 100;
 
 impl Config {
-    /// A target surprise `tau` in bits, positive and finite; `eta` 0.1, `initial_mu` 2 tau, `m` 100, temperature 1.
+    /// A target surprise `tau` in bits, positive and finite; not every row [can reach](super#what-it-can-reach) it. `eta` 0.1, `initial_mu` 2 tau, `m` 100, temperature 1.
     ///
     /// # Errors
     /// [`Error::Parameter`] outside that range; also for a tau so large that twice of it is not finite.

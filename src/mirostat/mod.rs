@@ -20,9 +20,9 @@
 //! # What it can reach
 //!
 //! A target is reached where the rows allow it: not below the surprise of their best tokens, not above their entropy. Beyond
-//! that `mu` drifts, down or up by about `eta` times the gap a step, while only the best tokens or all tokens are kept.
-//! That is harmless: `mu` stays finite for longer than any generation lasts. But when the rows change, it takes as long to come back.
-//! [`Session::reset`] starts anew.
+//! that `mu` drifts, down or up by about `eta` times the gap a step, and each step is greedy or a plain draw from all tokens.
+//! That is harmless: `mu` stays finite for longer than any generation lasts. But when the rows change, it has all the way to
+//! come back, by `eta` times the gap that there is then. [`Session::reset`] starts anew.
 //!
 //! ```
 //! use sortless::Scratch;
@@ -38,9 +38,11 @@ mod batch;
 mod candidates;
 mod config;
 mod generate;
+mod observe;
 mod preview;
 mod replay;
 mod rule;
+mod sample;
 mod session;
 mod state;
 mod step;

@@ -3,7 +3,7 @@
 use super::bytes::{Bytes, Random};
 use super::row::{Frame, Make, length, row, show};
 use super::sample::bits;
-use super::{describe, on_threads, params};
+use super::{on_threads, params};
 use crate::batch::{Batch, Rows};
 use crate::error::Error;
 use crate::params::SamplingParams;
@@ -17,13 +17,7 @@ use half::{bf16, f16};
 /// # Errors
 /// The case in full, and what is wrong with it.
 pub fn batch(bytes: &[u8]) -> Result<(), String> {
-    let mut b = Bytes::new(bytes);
-    let outcome = match b.below(3) {
-        0 => case::<f32>(&mut b),
-        1 => case::<f16>(&mut b),
-        _ => case::<bf16>(&mut b),
-    };
-    outcome.map_err(|error| describe(error, bytes))
+    super::check(bytes, [case::<f32>, case::<f16>, case::<bf16>])
 }
 
 type Picks = Vec<Result<Pick, Error>>;

@@ -1,7 +1,6 @@
 //! The public kernels, and the bounds that the samplers trust, on every level.
 
 use super::bytes::{Bytes, step_f32};
-use super::describe;
 use super::params::temperature;
 use super::row::{Frame, Make, length, row, show};
 use crate::error::Error;
@@ -18,13 +17,7 @@ use half::{bf16, f16};
 /// # Errors
 /// The case in full, and what is wrong with it.
 pub fn kernels(bytes: &[u8]) -> Result<(), String> {
-    let mut b = Bytes::new(bytes);
-    let outcome = match b.below(3) {
-        0 => case::<f32>(&mut b),
-        1 => case::<f16>(&mut b),
-        _ => case::<bf16>(&mut b),
-    };
-    outcome.map_err(|error| describe(error, bytes))
+    super::check(bytes, [case::<f32>, case::<f16>, case::<bf16>])
 }
 
 fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {

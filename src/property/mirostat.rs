@@ -1,9 +1,9 @@
 //! Mirostat: steps of a session, in every form that a step has, against the reference and the feedback formula.
 
 use super::bytes::{Bytes, step_f64};
+use super::on_threads;
 use super::params::{change, temperature};
 use super::row::{Frame, Make, length, row, show};
-use super::{describe, on_threads};
 use crate::batch::Rows;
 use crate::element::Element;
 use crate::error::{Error, Number};
@@ -20,14 +20,13 @@ use half::{bf16, f16};
 /// # Errors
 /// The case in full, and what is wrong with it.
 pub fn mirostat(bytes: &[u8]) -> Result<(), String> {
-    let mut b = Bytes::new(bytes);
-    let outcome = match b.below(4) {
-        0 => generation::<f32>(&mut b, false),
-        1 => generation::<f16>(&mut b, false),
-        2 => generation::<bf16>(&mut b, false),
-        _ => generation::<f32>(&mut b, true),
-    };
-    outcome.map_err(|error| describe(error, bytes))
+    let kinds = [
+        |b: &mut Bytes<'_>| generation::<f32>(b, false),
+        |b: &mut Bytes<'_>| generation::<f16>(b, false),
+        |b: &mut Bytes<'_>| generation::<bf16>(b, false),
+        |b: &mut Bytes<'_>| generation::<f32>(b, true),
+    ];
+    super::check(bytes, kinds)
 }
 
 /// A row of logits or of weights.

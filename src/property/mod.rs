@@ -15,6 +15,8 @@ mod process;
 mod row;
 mod sample;
 
+use bytes::Bytes;
+
 pub use batch::batch;
 #[cfg(feature = "json")]
 pub use json::json;
@@ -22,6 +24,15 @@ pub use kernels::kernels;
 pub use mirostat::mirostat;
 pub use process::process;
 pub use sample::{gaps, samplers};
+
+/// Reads a case and checks it.
+type Case<T> = fn(&mut Bytes<'_>) -> Result<T, String>;
+
+/// Checks the case that these bytes say, which is one of these kinds.
+fn check<T, const N: usize>(bytes: &[u8], kinds: [Case<T>; N]) -> Result<T, String> {
+    let mut b = Bytes::new(bytes);
+    kinds[b.below(N)](&mut b).map_err(|error| describe(error, bytes))
+}
 
 /// A finding with the bytes that lead to it.
 fn describe(error: String, bytes: &[u8]) -> String {

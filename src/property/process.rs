@@ -1,7 +1,6 @@
 //! What is done to logits before sampling, against plain loops; and that a failure leaves the row alone.
 
 use super::bytes::{Bytes, Random};
-use super::describe;
 use super::params::temperature;
 use super::row::{Frame, length, row, show};
 use crate::error::{Error, NotFinite};
@@ -12,7 +11,7 @@ use crate::process::{Op, Tally, apply, apply_batch};
 /// # Errors
 /// The case in full, and what is wrong with it.
 pub fn process(bytes: &[u8]) -> Result<(), String> {
-    case(&mut Bytes::new(bytes)).map_err(|error| describe(error, bytes))
+    super::check(bytes, [case])
 }
 
 /// An [`Op`] that owns its lists.

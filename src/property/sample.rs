@@ -1,8 +1,8 @@
 //! Samplers: one row, every level, every path.
 
 use super::bytes::{Bytes, Random};
+use super::params;
 use super::row::{Frame, Make, length, row, show};
-use super::{describe, params};
 use crate::element::Element;
 use crate::error::Error;
 use crate::level::Level;
@@ -19,13 +19,7 @@ const PATHS: [Path; 4] = [Path::Bounds, Path::Cheap, Path::Exact, Path::Full];
 /// # Errors
 /// The case in full, and what is wrong with it.
 pub fn samplers(bytes: &[u8]) -> Result<(), String> {
-    let mut b = Bytes::new(bytes);
-    let outcome = match b.below(3) {
-        0 => case::<f32>(&mut b),
-        1 => case::<f16>(&mut b),
-        _ => case::<bf16>(&mut b),
-    };
-    outcome.map_err(|error| describe(error, bytes))
+    super::check(bytes, [case::<f32>, case::<f16>, case::<bf16>])
 }
 
 fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
@@ -159,13 +153,7 @@ pub(super) fn bits(report: &Report) -> Vec<u64> {
 /// # Errors
 /// As [`samplers`].
 pub fn gaps(bytes: &[u8]) -> Result<Paths, String> {
-    let mut b = Bytes::new(bytes);
-    let outcome = match b.below(3) {
-        0 => gap_case::<f32>(&mut b),
-        1 => gap_case::<f16>(&mut b),
-        _ => gap_case::<bf16>(&mut b),
-    };
-    outcome.map_err(|error| describe(error, bytes))
+    super::check(bytes, [gap_case::<f32>, gap_case::<f16>, gap_case::<bf16>])
 }
 
 fn gap_case<E: Make>(b: &mut Bytes<'_>) -> Result<Paths, String> {

@@ -209,7 +209,9 @@ pub fn any_params(random: &mut Random, vocab: usize) -> SamplingParams {
         params = params.with_typical_p(any_share(random));
     }
     if epsilon {
-        let share = any_share(random);
+        // Small ones, too: they keep more than any head holds.
+        let small = 10f64.powf(-12.0 * random.unit());
+        let share = if random.below(2) == 0 { any_share(random) } else { small };
         params = params.with_epsilon(if share < 1.0 { share } else { 0.0 });
     }
     params

@@ -371,6 +371,12 @@ impl RawRow<'_> {
         })
     }
 
+    /// The bits of f16 or bf16 values.
+    fn halves(&self) -> impl Iterator<Item = u16> {
+        let (pairs, _) = self.bytes.as_chunks::<2>();
+        pairs.iter().map(|&b| self.half(b))
+    }
+
     fn half(&self, bytes: [u8; 2]) -> u16 {
         if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
@@ -408,8 +414,7 @@ impl Decode for f16 {
         out: &mut Vec<Self>,
         _: &dyn Fn(usize) -> bool,
     ) -> Option<Overflow> {
-        let (pairs, _) = row.bytes.as_chunks::<2>();
-        out.extend(pairs.iter().map(|&b| f16::from_bits(row.half(b))));
+        out.extend(row.halves().map(f16::from_bits));
         None
     }
 }
@@ -420,8 +425,7 @@ impl Decode for bf16 {
         out: &mut Vec<Self>,
         _: &dyn Fn(usize) -> bool,
     ) -> Option<Overflow> {
-        let (pairs, _) = row.bytes.as_chunks::<2>();
-        out.extend(pairs.iter().map(|&b| bf16::from_bits(row.half(b))));
+        out.extend(row.halves().map(bf16::from_bits));
         None
     }
 }
