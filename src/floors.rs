@@ -2,7 +2,8 @@
 //!
 //! Not a part of the interface. The benchmarks and the command-line tool share it.
 
-use crate::kernels::{Scale, cheap_sum};
+use crate::element::Element;
+use crate::kernels::{Scale, cheap_sum, scan, total_mass};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
 
@@ -47,6 +48,13 @@ pub fn exp(level: Level, row: &[f32], temperature: f32) -> f64 {
     cheap_sum(level, row, Scale::checked(max, temperature))
 }
 
+/// The exact pass as samplers run it: a scan for the maximum, the block maxima and faults, then the exact total mass. For a
+/// row and a temperature that a sampler would take.
+pub fn exact<E: Element>(level: Level, row: &[E], temperature: f32) -> u64 {
+    let max = scan(level, row, &mut []).max;
+    total_mass(level, row, Scale::checked(max, temperature))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +78,7 @@ mod tests {
             for temperature in [0.3, 1.0, 4.0] {
                 let scale = Scale::checked(max, temperature);
                 let mass = exp_mass(level, &row, scale).unwrap() as f64;
+                assert_eq!(super::exact(level, &row, temperature) as f64, mass, "{level}");
                 let ratio = exp(level, &row, temperature) * crate::kernels::ONE as f64 / mass;
                 assert!((ratio - 1.0).abs() < 5e-6, "{level}: {ratio}");
             }

@@ -4,14 +4,14 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, ENDS, STEPS, collect_between, collect_ranges, mass, masses_above,
-    nth_equal, survey,
+    Between, Candidate, ENDS, STEPS, Survey, collect_between, collect_ranges, collect_some, mass,
+    masses_above, nth_equal, survey,
 };
-use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
+use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::ring::Rings;
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
-use crate::sketch::{self, Place, Sketch, Wanted};
+use crate::sketch::{self, Place, Sketch};
 use crate::weighing::Weighing;
 
 impl Keyed for Candidate {
@@ -56,8 +56,13 @@ struct Part {
 pub(crate) struct Full<'a, E> {
     row: &'a Row<'a, E>,
     sketch: Sketch<'a>,
+    /// The exact total, once it is known: it is not 0.
     total: u64,
+    /// What is known, and the ranges of logits that it is known of.
     parts: [Option<Part>; ENDS],
+    ranges: [Between; ENDS],
+    /// How much was sought so far: the first that is sought looks into the first range, and so on.
+    sought: usize,
     lists: &'a mut [List; ENDS],
     work: &'a mut List,
     weighing: &'a mut Weighing,
@@ -78,62 +83,78 @@ impl<'a, E: Element> Full<'a, E> {
         forecast(&mut sketch);
         let wanted = sketch.wanted();
         let parts = [None; ENDS];
-        let mut full = Self { row, sketch, total: 0, parts, lists, work, weighing, buffers };
-        match total {
-            Some(total) if wanted.len == 0 => full.total = total,
-            _ => full.look(wanted),
+        let ranges = wanted.ranges;
+        let total = total.unwrap_or(0);
+        let mut full =
+            Self { row, sketch, total, parts, ranges, sought: 0, lists, work, weighing, buffers };
+        if total == 0 || wanted.len > 0 {
+            full.look();
         }
         full
     }
 
+    /// Looks into another range for what is sought now.
+    fn look_into(&mut self, range: Between) {
+        self.ranges[self.sought.min(ENDS - 1)] = range;
+        self.look();
+    }
+
     /// One exact pass for the masses, one more for the tokens.
-    fn look(&mut self, wanted: Wanted) {
+    fn look(&mut self) {
         let Row { level, data, blocks, scale, .. } = *self.row;
-        let (total, above) = masses_above(level, data, scale, wanted.ranges.map(|r| r.end));
-        self.total = total;
-        self.parts = [None; ENDS];
-        let [a, b] = wanted.ranges;
-        let equal = [(0, a), (1, b)].map(|(i, range)| {
-            // The same range may be wanted twice.
-            let known = i >= wanted.len || (i > 0 && range == a);
-            known || self.equal(i, range, above[i])
-        });
+        let ranges = self.ranges;
+        let [a, b] = ranges;
+        let nothing = b == a || b == Between::NOTHING;
+        let surveys = [self.equals(a), if nothing { None } else { self.equals(b) }];
+        let mut above = [0; ENDS];
+        if let [Some(Survey { inside, extent: (value, _), .. }), _] = surveys
+            && inside == data.len() as u64
+        {
+            self.total = inside * scale.mass(value);
+        } else if self.total == 0 || ranges.iter().any(|range| range.end <= scale.max()) {
+            (self.total, above) = masses_above(level, data, scale, ranges.map(|range| range.end));
+        }
+
         let [first, second] = self.lists.each_mut().map(|list| {
             list.tokens.clear();
             &mut list.tokens
         });
-        let counts = match equal {
-            [true, true] => return,
-            [false, true] => [collect_between(level, data, blocks, a, first), 0],
-            [true, false] => [0, collect_between(level, data, blocks, b, second)],
-            [false, false] => collect_ranges(level, data, blocks, [a, b], [first, second]),
+        let counts = match [surveys[0].is_none(), surveys[1].is_none() && !nothing] {
+            [false, false] => [0, 0],
+            [true, false] => [collect_between(level, data, blocks, a, first), 0],
+            [false, true] => [0, collect_between(level, data, blocks, b, second)],
+            [true, true] => collect_ranges(level, data, blocks, [a, b], [first, second]),
         };
-        for i in (0..ENDS).filter(|&i| !equal[i]) {
-            let List { tokens, masses } = &mut self.lists[i];
-            masses.clear();
-            let weights = self.weighing.weigh(level, scale, tokens);
-            masses.extend(weights.iter().map(|&w| mass(w)));
-            let inside = (tokens.len() as u64, masses.iter().sum());
-            let above = (counts[i], above[i]);
-            self.parts[i] = Some(Part { range: wanted.ranges[i], above, inside, equal: None });
+        for i in 0..ENDS {
+            self.parts[i] = Some(match surveys[i] {
+                Some(Survey { above: count, inside, extent: (value, _) }) => Part {
+                    range: ranges[i],
+                    above: (count, above[i]),
+                    inside: (inside, inside * scale.mass(value)),
+                    equal: Some(value),
+                },
+                None => {
+                    let List { tokens, masses } = &mut self.lists[i];
+                    masses.clear();
+                    let weights = self.weighing.weigh(level, scale, tokens);
+                    masses.extend(weights.iter().map(|&w| mass(w)));
+                    let inside = (tokens.len() as u64, masses.iter().sum());
+                    Part { range: ranges[i], above: (counts[i], above[i]), inside, equal: None }
+                }
+            });
+        }
+        if nothing {
+            self.parts[1] = None;
         }
     }
 
-    /// Whether a range, above which lies a mass, holds many tokens, all with the same logit.
-    fn equal(&mut self, i: usize, range: Between, mass_above: u64) -> bool {
+    /// What a range holds, if it holds many tokens and all have the same logit.
+    fn equals(&self, range: Between) -> Option<Survey> {
         if range.low >= range.end || self.sketch.count(range) < MANY {
-            return false;
+            return None;
         }
-        let Row { level, data, scale, .. } = *self.row;
-        let found = survey(level, data, range);
-        let (lowest, highest) = found.extent;
-        if lowest != highest {
-            return false;
-        }
-        let inside = (found.inside, found.inside * scale.mass(lowest));
-        let above = (found.above, mass_above);
-        self.parts[i] = Some(Part { range, above, inside, equal: Some(lowest) });
-        true
+        let found = survey(self.row.level, self.row.data, range);
+        (found.extent.0 == found.extent.1).then_some(found)
     }
 
     /// The part in which a target surely lies.
@@ -162,7 +183,7 @@ impl<'a, E: Element> Full<'a, E> {
             if let Some(i) = self.part_of(target) {
                 return self.select(i, target);
             }
-            self.look(Wanted::one(self.sketch.around(place, width)));
+            self.look_into(self.sketch.around(place, width));
         }
         let i = self.part_of(target)?;
         self.select(i, target)
@@ -204,29 +225,44 @@ impl<'a, E: Element> Full<'a, E> {
     }
 
     /// All tokens with at least a logit, which has mass.
-    fn at_least(&mut self, logit: f32) -> Prefix {
-        let range = Between { low: logit, end: logit };
-        let known = |part: &Part| part.range == range;
-        let part = match self.parts.iter().flatten().find(|part| known(part)) {
-            Some(part) => *part,
-            None => {
-                self.look(Wanted::one(range));
-                self.parts[0].unwrap_or(Part { range, above: (0, 0), inside: (0, 0), equal: None })
-            }
+    fn at_least(&mut self, logit: f32) -> Option<Prefix> {
+        let place = |parts: &[Option<Part>; ENDS]| {
+            let holds = |part: &Part| part.range.low <= logit && logit <= part.range.end;
+            parts.iter().position(|part| part.as_ref().is_some_and(holds))
         };
-        let (count, mass) = part.above;
-        Prefix { count, mass, bound: Candidate::new(u32::MAX, logit) }
+        if place(&self.parts).is_none() {
+            self.look_into(Between { low: logit, end: logit });
+        }
+        let i = place(&self.parts)?;
+        let part = self.parts[i]?;
+        let (mut count, mut mass) = part.above;
+        match part.equal {
+            Some(value) if value >= logit => {
+                count += part.inside.0;
+                mass += part.inside.1;
+            }
+            Some(_) => {}
+            None => {
+                let List { tokens, masses } = &self.lists[i];
+                for (_, m) in tokens.iter().zip(masses).filter(|(t, _)| t.logit() >= logit) {
+                    count += 1;
+                    mass += m;
+                }
+            }
+        }
+        Some(Prefix { count, mass, bound: Candidate::new(u32::MAX, logit) })
     }
 }
 
 impl<E: Element> Ranked for Full<'_, E> {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
-        match seek {
+        let found = match seek {
             Seek::Mass(m) => self.find(Target::Mass(m)),
             Seek::Count(c) => self.find(Target::Count(c)),
-            Seek::Weight(_) | Seek::Logit(_) => Some(self.at_least(self.sketch.logit(seek))),
-        }
-        .ok_or(Need::Depth)
+            Seek::Weight(_) | Seek::Logit(_) => self.at_least(self.sketch.logit(seek)),
+        };
+        self.sought += 1;
+        found.ok_or(Need::Depth)
     }
 
     fn total(&self) -> Result<Bracket, Need> {
@@ -238,14 +274,21 @@ impl<E: Element> Ranked for Full<'_, E> {
         prefix: Option<&Prefix>,
         out: &mut Vec<Candidate>,
     ) -> Result<Option<f32>, Need> {
-        let with_mass = self.row.scale.logit_of(weight_of_mass(1));
-        let low = prefix.map_or(with_mass, |p| p.bound.logit().max(with_mass));
         let Row { level, data, blocks, .. } = *self.row;
+        let lowest = self.sketch.lowest();
         out.clear();
-        collect_between(level, data, blocks, Between::from(low), out);
-        if let Some(prefix) = prefix {
-            out.retain(|t| *t <= prefix.bound);
-        }
+        let Some(Prefix { count, bound, .. }) = prefix else {
+            collect_between(level, data, blocks, Between::from(lowest), out);
+            return Ok(None);
+        };
+        // Of the tokens with the last logit the first ones, which may be few of very many.
+        let last = bound.logit().max(lowest);
+        collect_between(level, data, blocks, Between::from(last.next_up()), out);
+        let missing = *count as usize - out.len().min(*count as usize);
+        let equal = Between { low: last, end: last.next_up() };
+        collect_some(level, data, blocks, equal, missing, &mut self.work.tokens);
+        out.extend(self.work.tokens.iter().take(missing));
+        out.sort_unstable_by_key(|t| t.id());
         Ok(None)
     }
 
@@ -260,14 +303,14 @@ impl<E: Element> Ranked for Full<'_, E> {
         let (outer, inner) = rings.around(target, self.total, width);
         let outer = self.sketch.range(outer);
         let inner = inner.map(|inner| self.sketch.range(inner));
-        let wanted = match inner {
-            None => Wanted::one(outer),
-            Some(inner) => Wanted::two(
+        self.ranges = match inner {
+            None => [outer, Between::NOTHING],
+            Some(inner) => [
                 Between { low: inner.end, end: outer.end },
                 Between { low: outer.low, end: inner.low },
-            ),
+            ],
         };
-        self.look(wanted);
+        self.look();
 
         // How far from the mean a logit's tokens are. None lies beyond the ends of the row.
         let row = self.row;

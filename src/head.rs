@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    BLOCK, Between, Candidate, ONE, collect_between, collect_few, mass, threshold, total_mass,
+    BLOCK, Between, Candidate, ONE, collect_between, collect_some, mass, threshold, total_mass,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::Row;
@@ -34,7 +34,7 @@ impl Memory {
     }
 }
 
-/// Longer heads take more time to sort than the whole row's histogram to fill.
+/// Longer heads take more time to sort than a decision from the whole row.
 const MANY: usize = 2048;
 
 /// How far down the rank to look.
@@ -97,7 +97,9 @@ impl<'a> Head<'a> {
         };
         let Memory { tokens, weighing, sums } = memory;
         let Row { level, data, blocks, scale, .. } = *row;
-        if !collect_few(level, data, blocks, low, MANY.max(2 * want), tokens) {
+        let limit = MANY.max(2 * want);
+        collect_some(level, data, blocks, Between::from(low), limit, tokens);
+        if tokens.len() > limit {
             return None;
         }
         tokens.sort_unstable();

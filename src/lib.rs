@@ -45,7 +45,8 @@
 //! 2. The best tokens are collected and sorted; where these and bounds from the block maxima settle it, that was all.
 //! 3. Else a cheap pass with a proven error brackets the total mass, and if both ends agree, they decide.
 //! 4. Else an exact pass gives the total mass.
-//! 5. Rows too flat for that are decided from histograms of masses, refined where the cut or the draw falls.
+//! 5. Where that goes deeper than the best tokens, a count of tokens over a grid of logits says where to look, an exact pass gives
+//!    the masses above those places, and only the tokens there are selected from.
 //!
 //! # Kernels
 //!

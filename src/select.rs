@@ -40,7 +40,7 @@ pub(crate) struct Buffers {
 /// Finds `target` in `entries`, whose masses stand beside them. Both lists are used up.
 ///
 /// Every round sums masses per bucket of keys, finds the bucket where the target falls and goes on inside it, until a
-/// single key or few entries are left: at most `64 / BUCKET_BITS` rounds over ever fewer entries. If the target lies
+/// single key or few entries are left: at most seven rounds over ever fewer entries. If the target lies
 /// beyond the end, the last entry of the order is the answer; `None` only for an empty list.
 pub(crate) fn select<T: Keyed>(
     entries: &mut Vec<T>,

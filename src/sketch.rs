@@ -3,7 +3,7 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, weights_into,
+    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, survey, weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
 use crate::row::Row;
@@ -40,18 +40,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// None yet: nothing is above infinity.
-    pub const NONE: Self = Self { ranges: [Between::from(f32::INFINITY); ENDS], len: 0 };
-
-    /// One.
-    pub fn one(range: Between) -> Self {
-        Self { ranges: [range, Between::from(f32::INFINITY)], len: 1 }
-    }
-
-    /// Two.
-    pub fn two(first: Between, second: Between) -> Self {
-        Self { ranges: [first, second], len: 2 }
-    }
+    /// None yet.
+    pub const NONE: Self = Self { ranges: [Between::NOTHING; ENDS], len: 0 };
 
     fn push(&mut self, range: Between) {
         if let Some(place) = self.ranges.get_mut(self.len) {
@@ -71,9 +61,15 @@ impl<'a> Sketch<'a> {
         const SAMPLE: usize = 256;
         let sample = data.iter().step_by(data.len().div_ceil(SAMPLE)).map(|v| v.to_f32());
         let least = sample.filter(|l| *l > f32::NEG_INFINITY).fold(scale.max(), f32::min);
-        let grid =
-            Grid::new(scale.max(), if least < scale.max() { least.max(lowest) } else { lowest });
-        count(level, data, grid, counters, counts);
+        let mixed = least < scale.max();
+        let grid = Grid::new(scale.max(), if mixed { least.max(lowest) } else { lowest });
+        if !mixed && survey(level, data, Between::from(scale.max())).inside == data.len() as u64 {
+            counts.clear();
+            counts.resize(STEPS, 0);
+            counts[0] = data.len() as u32;
+        } else {
+            count(level, data, grid, counters, counts);
+        }
         middles.clear();
         middles.extend((0..STEPS).map(|step| grid.middle(step)));
         weights.resize(STEPS, 0.0);
@@ -101,7 +97,7 @@ impl<'a> Sketch<'a> {
 
     /// How far apart the exponent arguments of two steps are.
     pub fn distance(&self) -> f64 {
-        f64::from(self.grid.middle(0) - self.grid.middle(1)) / f64::from(self.scale.temperature())
+        self.grid.distance() / f64::from(self.scale.temperature())
     }
 
     /// About how many tokens are in a range of logits.
@@ -195,7 +191,7 @@ impl Ranked for Sketch<'_> {
                 let logit = self.logit(seek);
                 let step = self.grid.step(logit.min(self.scale.max()));
                 let mass = self.masses[..=step].iter().sum();
-                (At { step, count: 1, mass }, Between { low: logit, end: logit })
+                (At { step, count: 1, mass }, self.range(step..=step))
             }
         };
         self.wanted.push(range);

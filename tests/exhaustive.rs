@@ -106,7 +106,7 @@ impl Grids {
     }
 }
 
-/// What decisions run with: every level, and on the best one every fifth by histogram, too.
+/// What decisions run with: every level, and on the best one every fifth from the whole row, too.
 struct Ways {
     levels: Vec<Level>,
     head: Scratch,
@@ -128,7 +128,7 @@ impl Ways {
             let sampler = sampler.with_level(level);
             let got = sampler.sample(row, u, &mut self.head);
             assert_eq!(got, want, "{level} {row:?} {params:?} u = {u:?}");
-            // The histogram costs a hundred times what so short a row is worth.
+            // That costs a hundred times what so short a row is worth.
             if i == 0 && self.decisions.is_multiple_of(5) {
                 let got = sampler.sample(row, u, &mut self.full);
                 assert_eq!(got, want, "{level}, full, {row:?} {params:?} u = {u:?}");

@@ -2,7 +2,7 @@
 
 use sortless::mirostat::{Config, Session, Step, Version};
 use sortless::{
-    Element, Error, Level, Report, Sampler, SamplingParams, Scratch, kernels, reference,
+    Element, Error, Level, Report, Sampler, SamplingParams, Scratch, floors, reference,
 };
 
 /// Mirostat's target in bits.
@@ -136,12 +136,7 @@ impl Runner {
                 let done = sampler.report(row, u, 10, scratch, report);
                 done.map_or(0, |()| u64::from(report.kept))
             }
-            What::Mass => {
-                let level = self.sampler.level();
-                let max = kernels::max(level, row).unwrap_or(0.0);
-                let scale = kernels::Scale::new(max, self.case.params.temperature);
-                scale.map_or(0, |s| kernels::exp_mass(level, row, s).unwrap_or(0))
-            }
+            What::Mass => floors::exact(self.sampler.level(), row, self.case.params.temperature),
             What::Step(_) => {
                 let step = step(&mut self.session, row, u, &mut self.scratch);
                 step.map_or(0, |s| u64::from(s.token))

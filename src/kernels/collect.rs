@@ -67,6 +67,9 @@ pub(crate) struct Between {
 }
 
 impl Between {
+    /// No logit.
+    pub const NOTHING: Self = Self::from(f32::INFINITY);
+
     /// All from `low` on.
     pub const fn from(low: f32) -> Self {
         Self { low, end: f32::INFINITY }
@@ -194,20 +197,18 @@ pub(crate) fn collect_between<E: Element>(
     above
 }
 
-/// Replaces `out` by the tokens from `low` on, by ascending id; `false` if there are more than `limit`, as soon as that shows.
+/// Replaces `out` by the tokens in a range, by ascending id; stops soon after `limit` of them.
 #[inline]
-pub(crate) fn collect_few<E: Element>(
+pub(crate) fn collect_some<E: Element>(
     level: Level,
     row: &[E],
     blocks: &[f32],
-    low: f32,
+    range: Between,
     limit: usize,
     out: &mut Vec<Candidate>,
-) -> bool {
+) {
     out.clear();
-    let ranges = [Between::from(low)];
-    level.run(Pass { row, blocks, ranges, limit, outs: [&mut *out] });
-    out.len() <= limit
+    level.run(Pass { row, blocks, ranges: [range], limit, outs: [out] });
 }
 
 /// Replaces `out` by the tokens whose logit is at least `threshold`, by ascending id. Masked tokens (-inf) are never

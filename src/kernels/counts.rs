@@ -42,6 +42,11 @@ impl Grid {
         smallest(low, high, |order| self.step(float_of(order)) <= step, float_of)
     }
 
+    /// How far apart the logits of two steps are.
+    pub fn distance(&self) -> f64 {
+        1.0 / f64::from(self.fineness)
+    }
+
     /// The logit in the middle of a step, about.
     pub fn middle(&self, step: usize) -> f32 {
         self.top - step as f32 / self.fineness

@@ -109,7 +109,7 @@ impl Frame {
             2 => -43.0 * LN_2,
             // The cut-off of the weight function.
             3 => f64::from(crate::kernels::CUT_OFF),
-            // Buckets of the histogram: 32 to a power of two.
+            // Steps inside a power of two.
             4 => {
                 let mantissa = 1.0 + b.below(32) as f64 / 32.0;
                 libm::log(mantissa) - (1 + b.below(44)) as f64 * LN_2
