@@ -224,7 +224,7 @@ fn masks_of_every_kind_agree() {
 #[test]
 fn penalties_are_checked_and_rewards_are_fine() {
     let row = [1.0f32, 2.0];
-    for bad in [0.99, 0.0, -1.0, f32::NAN, f32::INFINITY] {
+    for bad in [1f32.next_down(), 0.0, -1.0, f32::NAN, f32::INFINITY] {
         assert!(matches!(repetition(&row, &[0], bad), Err(Error::Parameter { .. })), "{bad}");
     }
     assert_eq!(repetition(&row, &[0, 1], 1.0).unwrap(), row);

@@ -71,9 +71,8 @@ impl Session {
         let rule = self.rule(&facts);
         let kept = source.with_rank(rule.first(), |ranked| rule.kept(ranked, lists))?;
         match token {
-            Some(token) if token <= kept.bound && facts.measure.mass(token.logit()) != 0 => {
-                self.advance(&facts, &kept, token)
-            }
+            // The last kept token has mass, and so has every one that ranks before it.
+            Some(token) if token <= kept.bound => self.advance(&facts, &kept, token),
             _ => Err(Error::NotKept { id }),
         }
     }

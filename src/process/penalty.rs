@@ -1,6 +1,5 @@
 //! Penalties on what has been said before.
 
-use super::MASKED;
 use super::tally::Tally;
 use crate::error::{Error, Number};
 use crate::row::check_length;
@@ -64,7 +63,7 @@ pub fn presence_frequency_penalty(
     })
 }
 
-/// Replaces the logit of each distinct token of a history by what `f` makes of it and the token's count.
+/// Replaces the logit of each distinct token of a history by what `f` makes of it and the token's count; of -inf it makes -inf.
 fn penalize(
     row: &mut [f32],
     history: &[u32],
@@ -80,9 +79,7 @@ fn penalize(
         }
         for &id in ids {
             let logit = &mut row[id as usize];
-            if *logit != MASKED {
-                *logit = f(*logit, counts[id as usize]);
-            }
+            *logit = f(*logit, counts[id as usize]);
         }
         Ok(())
     })

@@ -22,6 +22,18 @@ fn odd_rows_are_sampleable() {
     }
 }
 
+#[test]
+fn a_masked_token_of_a_prepared_row_has_no_surprise() {
+    let logits = PreparedRow::from_logits(&[1.0, f32::NEG_INFINITY, -50.0]).unwrap();
+    let weights = PreparedRow::from_weights(&[1.0, 0.0, 1e-30]).unwrap();
+    for row in [logits, weights] {
+        assert_eq!((row.probability(1), row.surprise(1)), (Ok(0.0), Ok(None)));
+        // Too rare to be drawn, but not masked.
+        assert_eq!(row.probability(2), Ok(0.0));
+        assert!(row.surprise(2).unwrap().is_some_and(|s| s > 44.0 && s.is_finite()));
+    }
+}
+
 fn logits_of(probabilities: &[f64]) -> Vec<f32> {
     probabilities.iter().map(|p| libm::log(*p) as f32).collect()
 }
@@ -189,10 +201,16 @@ fn parameters_are_checked() {
     let warm = good.with_temperature(2.0).unwrap();
     let mut s = Session::new(warm, Version::V2);
     let mut scratch = Scratch::new();
-    assert!(matches!(
+    let weights = PreparedRow::from_weights(&[1.0]).unwrap();
+    for refused in [
         s.sample_weights(&[1.0], 0.0, &mut scratch),
-        Err(Error::Parameter { name: "temperature", .. })
-    ));
+        s.sample_prepared(&weights, 0.0, &mut scratch),
+    ] {
+        assert!(
+            matches!(refused, Err(Error::Parameter { name: "temperature", .. })),
+            "{refused:?}"
+        );
+    }
     let cold = PreparedRow::from_logits(&[1.0f32]).unwrap();
     assert!(matches!(s.sample_prepared(&cold, 0.0, &mut scratch), Err(Error::Mismatch { .. })));
     let fits = PreparedRow::from_logits_at(&[1.0f32], 2.0).unwrap();

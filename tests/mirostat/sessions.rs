@@ -81,7 +81,9 @@ fn candidates_are_what_a_step_draws_from() {
                     assert_eq!(refused, Err(Error::NotKept { id }));
                 }
             }
-            assert!(set.draw(1.0).is_err());
+            for u in [1.0, -0.1, f64::NAN] {
+                assert!(matches!(set.draw(u), Err(Error::Draw { .. })), "{u}");
+            }
         }
     }
 }
