@@ -4,11 +4,11 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, ENDS, STEPS, Survey, collect_between, collect_ranges, collect_some, mass,
+    Between, Candidate, ENDS, Survey, collect_between, collect_ranges, collect_some, mass,
     masses_above, nth_equal, survey,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
-use crate::ring::Rings;
+use crate::ring::{ALL, Rings};
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
 use crate::sketch::{self, Place, Sketch};
@@ -179,7 +179,7 @@ impl<'a, E: Element> Full<'a, E> {
             Target::Mass(m) => Place::Mass(m, self.total),
             Target::Count(c) => Place::Count(c),
         };
-        for width in [0, 2, 16, STEPS] {
+        for width in [0, 2, 16, ALL] {
             if let Some(i) = self.part_of(target) {
                 return self.select(i, target);
             }
@@ -299,7 +299,9 @@ impl<E: Element> Ranked for Full<'_, E> {
         width: usize,
         out: &mut Vec<Candidate>,
     ) -> Result<Inside, Need> {
-        let rings = Rings { masses: self.sketch.masses(), distance: self.sketch.distance(), mean };
+        let sketch = &self.sketch;
+        let argument = |step| sketch.argument(step);
+        let rings = Rings { masses: sketch.masses(), argument: &argument, mean };
         let (outer, inner) = rings.around(target, self.total, width);
         let outer = self.sketch.range(outer);
         let inner = inner.map(|inner| self.sketch.range(inner));
@@ -317,38 +319,66 @@ impl<E: Element> Ranked for Full<'_, E> {
         let x = |logit: f32| f64::from(row.scale.argument(logit));
         let above = if outer.end > row.scale.max() { f64::INFINITY } else { x(outer.end) - mean };
         let whole = outer.low <= self.sketch.lowest();
-        let below = if whole { f64::INFINITY } else { mean - x(outer.low) };
+        let below = if whole { f64::INFINITY } else { mean - x(outer.low.next_down()) };
         let mut inside = Inside { count: 0, mass: 0, within: -1.0, beyond: above.min(below) };
         if let (Some(inner), [Some(upper), Some(lower)]) = (inner, self.parts) {
-            let end = inner.end.min(row.scale.max());
-            inside.within = (x(end) - mean).abs().max((x(inner.low) - mean).abs());
+            if inner.low < inner.end {
+                let highest = inner.end.next_down().min(row.scale.max());
+                inside.within = (x(highest) - mean).abs().max((x(inner.low) - mean).abs());
+            }
             inside.count = lower.above.0 - upper.above.0 - upper.inside.0;
             inside.mass = lower.above.1 - upper.above.1 - upper.inside.1;
         }
 
         out.clear();
         let parts: [_; ENDS] = self.parts.map(|part| part.filter(|part| part.inside.0 > 0));
-        if let [Some(Part { equal: Some(value), inside: (count, _), .. }), None]
-        | [None, Some(Part { equal: Some(value), inside: (count, _), .. })] = parts
-        {
-            // Equal logits deviate equally and go by id here, too.
-            let each = row.scale.mass(value);
-            let before = (target.saturating_sub(inside.mass) / each).min(count - 1);
-            out.push(self.nth_equal(value, before).ok_or(Need::Depth)?);
-            inside.count += before;
-            inside.mass += before * each;
-            return Ok(inside);
-        }
-        for (part, list) in parts.iter().zip(&*self.lists) {
-            match part {
-                Some(Part { equal: Some(_), range, .. }) => {
-                    collect_between(row.level, row.data, row.blocks, *range, out);
+        let mut groups = parts.map(|part| {
+            let value = part?.equal?;
+            Some(((x(value) - mean).abs(), value, part?.inside))
+        });
+        let apart = groups[0].map(|group| group.0) != groups[1].map(|group| group.0);
+        if apart && parts.iter().flatten().all(|part| part.equal.is_some()) {
+            // Equal logits deviate equally and go by id here, too; the nearer ones go first.
+            if groups[1].map(|group| group.0) < groups[0].map(|group| group.0) {
+                groups.reverse();
+            }
+            for (i, &(deviation, value, (count, mass))) in groups.iter().flatten().enumerate() {
+                let each = row.scale.mass(value);
+                let rest = target.saturating_sub(inside.mass);
+                if rest < mass || i + 1 == groups.iter().flatten().count() {
+                    let before = (rest / each).min(count - 1);
+                    out.push(self.nth_equal(value, before).ok_or(Need::Depth)?);
+                    inside.count += before;
+                    inside.mass += before * each;
+                    return Ok(inside);
                 }
-                Some(_) => out.extend_from_slice(&list.tokens),
-                None => {}
+                inside.within = inside.within.max(deviation);
+                inside.count += count;
+                inside.mass += mass;
             }
         }
-        out.sort_unstable_by_key(|t| t.id());
+        for (part, list) in parts.iter().zip(&mut *self.lists) {
+            if let Some(Part { equal: Some(_), range, .. }) = part {
+                collect_between(row.level, row.data, row.blocks, *range, &mut list.tokens);
+            }
+        }
+        let [first, second] = &*self.lists;
+        merge(&first.tokens, &second.tokens, out);
         Ok(inside)
     }
+}
+
+/// Two lists of tokens, each by id, as one.
+fn merge(mut a: &[Candidate], mut b: &[Candidate], out: &mut Vec<Candidate>) {
+    while let ([first, after_first @ ..], [second, after_second @ ..]) = (a, b) {
+        if first.id() < second.id() {
+            out.push(*first);
+            a = after_first;
+        } else {
+            out.push(*second);
+            b = after_second;
+        }
+    }
+    out.extend_from_slice(a);
+    out.extend_from_slice(b);
 }

@@ -81,7 +81,7 @@ pub(crate) trait Ranked {
     }
 
     /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
-    /// seems to exceed `target` first. The larger `width`, the more they are; with [`STEPS`] it is certain.
+    /// seems to exceed `target` first. The larger `width`, the more they are; with [`ALL`](crate::ring::ALL) it is certain.
     fn ring(
         &mut self,
         mean: f64,

@@ -1,15 +1,17 @@
 //! Where a row's tokens, taken by their distance from a mean exponent argument, seem to reach a mass: as far as a sketch of
 //! the row can tell.
 
-use crate::kernels::STEPS;
 use core::ops::RangeInclusive;
+
+/// The width of a ring that is the whole row.
+pub(crate) const ALL: usize = usize::MAX;
 
 /// A sketch's steps around a mean.
 pub(crate) struct Rings<'a> {
     /// About the mass of each step.
     pub masses: &'a [u64],
-    /// How far apart the exponent arguments of two steps are.
-    pub distance: f64,
+    /// About the exponent argument of each step; they descend.
+    pub argument: &'a dyn Fn(usize) -> f64,
     /// The mean.
     pub mean: f64,
 }
@@ -27,7 +29,7 @@ impl Rings<'_> {
         let sum: u64 = self.masses.iter().sum();
         let target = (u128::from(target) * u128::from(sum) / u128::from(total.max(1))) as u64;
         let last = self.masses.len() - 1;
-        let middle = ((-self.mean / self.distance + 0.5) as usize).min(last);
+        let middle = self.middle(last);
         // The steps from `first` to `end` are taken already; next comes the nearer one of their neighbours.
         let (mut first, mut end) = (middle, middle);
         let mut mass = self.masses[middle];
@@ -42,15 +44,28 @@ impl Rings<'_> {
                 mass += self.masses[end];
             }
         }
-        let outer = first.saturating_sub(width)..=(end + width).min(last);
-        let inner = (first + width < end.saturating_sub(width) && width < STEPS)
+        let outer = first.saturating_sub(width)..=end.saturating_add(width).min(last);
+        let inner = (first.saturating_add(width) < end.saturating_sub(width))
             .then(|| first + width + 1..=end - width - 1)
             .filter(|inner| !inner.is_empty());
         (outer, inner)
     }
 
+    /// The step that is nearest to the mean, about.
+    fn middle(&self, last: usize) -> usize {
+        let (mut low, mut high) = (0, last);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if (self.argument)(middle) > self.mean { low = middle + 1 } else { high = middle }
+        }
+        match low.checked_sub(1) {
+            Some(above) if self.deviation(above) <= self.deviation(low) => above,
+            _ => low,
+        }
+    }
+
     fn deviation(&self, step: usize) -> f64 {
-        (-(step as f64) * self.distance - self.mean).abs()
+        ((self.argument)(step) - self.mean).abs()
     }
 }
 
@@ -69,7 +84,7 @@ mod tests {
                 distance(*a).total_cmp(&distance(*b))
             });
             for target in 0..20u64 {
-                let rings = Rings { masses: &masses, distance: 1.0, mean };
+                let rings = Rings { masses: &masses, argument: &|step| -(step as f64), mean };
                 let (outer, inner) = rings.around(target * 5, 100, 1);
                 let crossing = order[target as usize];
                 assert!(outer.contains(&crossing), "{mean} {target}");
@@ -84,7 +99,8 @@ mod tests {
 
     #[test]
     fn the_widest_ring_is_everything() {
-        let rings = Rings { masses: &[1, 2, 3], distance: 1.0, mean: -1.5 };
-        assert_eq!(rings.around(3, 6, STEPS), (0..=2, None));
+        let argument = |step| -(step as f64);
+        let rings = Rings { masses: &[1, 2, 3], argument: &argument, mean: -1.5 };
+        assert_eq!(rings.around(3, 6, ALL), (0..=2, None));
     }
 }

@@ -14,23 +14,38 @@ use core::ops::RangeInclusive;
 pub(crate) struct Memory {
     counters: Counters,
     counts: Vec<u32>,
+    zoomed: Vec<u32>,
     middles: Vec<f32>,
     weights: Vec<f32>,
     masses: Vec<u64>,
 }
 
-/// About what a row holds.
+/// About what a row holds, by steps from the best token down: those of a grid, one of which may have been replaced by those
+/// of another, finer grid.
 pub(crate) struct Sketch<'a> {
     grid: Grid,
+    zoom: Option<Zoom>,
     scale: Scale,
     /// The lowest logit with mass.
     lowest: f32,
     counts: &'a [u32],
+    /// The logit in the middle of each step, about.
+    middles: &'a [f32],
     /// About the mass of each step.
     masses: &'a [u64],
     total: u64,
     wanted: Wanted,
 }
+
+/// A finer grid in the place of a step.
+#[derive(Clone, Copy, Debug)]
+struct Zoom {
+    step: usize,
+    grid: Grid,
+}
+
+/// A step with at least a row's length by this of its tokens is worth a closer look.
+const CROWDED: usize = 8;
 
 /// Ranges of logits that a decision seems to depend on, as many as one pass can look at.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +69,7 @@ impl Wanted {
 impl<'a> Sketch<'a> {
     /// One pass over the row.
     pub fn new<E: Element>(row: &Row<'_, E>, memory: &'a mut Memory) -> Self {
-        let Memory { counters, counts, middles, weights, masses } = memory;
+        let Memory { counters, counts, zoomed, middles, weights, masses } = memory;
         let Row { level, data, scale, .. } = *row;
         let lowest = scale.logit_of(weight_of_mass(1));
         // The grid spans what a sample spans: nearly all tokens may lie close together.
@@ -72,12 +87,24 @@ impl<'a> Sketch<'a> {
         }
         middles.clear();
         middles.extend((0..STEPS).map(|step| grid.middle(step)));
-        weights.resize(STEPS, 0.0);
+
+        let zoom = zoom(row, grid, counts);
+        if let Some(Zoom { step, grid }) = zoom {
+            count(level, data, grid, counters, zoomed);
+            // The last step has all tokens that are not in the others.
+            let others: u32 = zoomed[..STEPS - 1].iter().sum();
+            zoomed[STEPS - 1] = counts[step].saturating_sub(others);
+            counts.splice(step..=step, zoomed.iter().copied());
+            middles.splice(step..=step, (0..STEPS).map(|step| grid.middle(step)));
+        }
+
+        weights.resize(middles.len(), 0.0);
         weights_into(level, middles, scale, weights);
         masses.clear();
         masses.extend(counts.iter().zip(&*weights).map(|(&n, &w)| u64::from(n) * mass(w)));
         let total = masses.iter().sum();
-        Self { grid, scale, lowest, counts, masses, total, wanted: Wanted::NONE }
+        let wanted = Wanted::NONE;
+        Self { grid, zoom, scale, lowest, counts, middles, masses, total, wanted }
     }
 
     /// What was sought so far.
@@ -95,31 +122,55 @@ impl<'a> Sketch<'a> {
         self.masses
     }
 
-    /// How far apart the exponent arguments of two steps are.
-    pub fn distance(&self) -> f64 {
-        self.grid.distance() / f64::from(self.scale.temperature())
+    /// About the exponent argument of each step.
+    pub fn argument(&self, step: usize) -> f64 {
+        let below = f64::from(self.middles[step]) - f64::from(self.scale.max());
+        below / f64::from(self.scale.temperature())
+    }
+
+    /// The step of a logit.
+    fn step(&self, logit: f32) -> usize {
+        let step = self.grid.step(logit.min(self.scale.max()));
+        match self.zoom {
+            Some(zoom) if step == zoom.step => step + zoom.grid.step(logit.min(zoom.grid.top())),
+            Some(zoom) if step > zoom.step => step + STEPS - 1,
+            _ => step,
+        }
+    }
+
+    /// The lowest logit of a step and all steps above it.
+    fn end(&self, step: usize) -> f32 {
+        match self.zoom {
+            Some(zoom) if step >= zoom.step => match step - zoom.step {
+                inner if inner < STEPS - 1 => zoom.grid.end(inner),
+                beyond => self.grid.end(zoom.step + beyond - (STEPS - 1)),
+            },
+            _ => self.grid.end(step),
+        }
     }
 
     /// About how many tokens are in a range of logits.
     pub fn count(&self, range: Between) -> u64 {
-        let first = if range.end > self.scale.max() { 0 } else { self.grid.step(range.end) };
-        let last = self.grid.step(range.low.min(self.scale.max()));
+        let first = if range.end > self.scale.max() { 0 } else { self.step(range.end) };
+        let last = self.step(range.low);
         self.counts[first.min(last)..=last].iter().map(|&n| u64::from(n)).sum()
     }
 
     /// The logits of a range of steps.
     pub fn range(&self, steps: RangeInclusive<usize>) -> Between {
         let end = match steps.start().checked_sub(1) {
-            Some(above) => self.grid.end(above),
+            Some(above) => self.end(above),
             None => f32::INFINITY,
         };
-        Between { low: self.grid.end(*steps.end()).max(self.lowest).min(end), end }
+        Between { low: self.end(*steps.end()).max(self.lowest).min(end), end }
     }
 
     /// The logits around the place where a mass out of a total, or a count, seems to be reached.
     pub fn around(&self, seek: Place, width: usize) -> Between {
         let step = self.find(seek).step;
-        self.range(step.saturating_sub(width)..=(step + width).min(STEPS - 1))
+        self.range(
+            step.saturating_sub(width)..=step.saturating_add(width).min(self.counts.len() - 1),
+        )
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
@@ -156,6 +207,17 @@ impl<'a> Sketch<'a> {
     }
 }
 
+/// A finer grid for the step that holds most of a row's tokens, unless they are all the same or have no mass.
+fn zoom<E: Element>(row: &Row<'_, E>, grid: Grid, counts: &[u32]) -> Option<Zoom> {
+    let (step, &most) = counts[..STEPS - 1].iter().enumerate().max_by_key(|(_, n)| **n)?;
+    if (most as usize) < row.data.len() / CROWDED {
+        return None;
+    }
+    let end = if step == 0 { f32::INFINITY } else { grid.end(step - 1) };
+    let (least, top) = survey(row.level, row.data, Between { low: grid.end(step), end }).extent;
+    (least < top).then(|| Zoom { step, grid: Grid::new(top, least) })
+}
+
 /// A place in the rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
@@ -189,13 +251,13 @@ impl Ranked for Sketch<'_> {
             }
             Seek::Weight(_) | Seek::Logit(_) => {
                 let logit = self.logit(seek);
-                let step = self.grid.step(logit.min(self.scale.max()));
+                let step = self.step(logit);
                 let mass = self.masses[..=step].iter().sum();
                 (At { step, count: 1, mass }, self.range(step..=step))
             }
         };
         self.wanted.push(range);
-        let bound = Candidate::new(0, self.grid.middle(at.step));
+        let bound = Candidate::new(0, self.middles[at.step]);
         Ok(Prefix { count: at.count.max(1), mass: at.mass.max(1), bound })
     }
 

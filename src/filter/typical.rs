@@ -2,9 +2,10 @@
 
 use super::{Decision, Kept};
 use crate::fraction;
-use crate::kernels::{Candidate, Moments, STEPS, Scale, mass};
+use crate::kernels::{Candidate, Moments, Scale, mass};
 use crate::level::Level;
 use crate::rank::{Alive, Need, Ranked};
+use crate::ring::ALL;
 use crate::select::{Buffers, Found, Keyed, Target, select};
 use crate::weighing::Weighing;
 
@@ -125,7 +126,7 @@ impl Typical<'_> {
         target: u64,
     ) -> Result<Found<Deviant>, Need> {
         // Mostly the first ring is it; the widest is everything.
-        for width in [1, 16, STEPS] {
+        for width in [1, 16, ALL] {
             let inside = ranked.ring(mean, target, width, &mut self.memory.tokens)?;
             self.spread(mean);
             let Some(rest) = target.checked_sub(inside.mass) else { continue };

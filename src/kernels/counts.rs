@@ -11,7 +11,7 @@ use pulp::{Simd, WithSimd};
 /// Steps of a grid. A power of two, and few enough for a core's nearest cache.
 pub(crate) const STEPS: usize = 1024;
 
-/// An even grid of logits, from the top down. Its last step takes all that lies below, too.
+/// An even grid of logits, from the top down. Its last step takes all that lies below, too, and all above the top.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     top: f32,
@@ -27,24 +27,26 @@ impl Grid {
         Self { top, fineness: if fineness.is_normal() { fineness } else { 1.0 } }
     }
 
-    /// The step of a logit that is not above the top.
+    /// The top.
+    pub fn top(&self) -> f32 {
+        self.top
+    }
+
+    /// The step of a logit.
     pub fn step(&self, logit: f32) -> usize {
-        let place = ((self.top - logit) * self.fineness).min((STEPS - 1) as f32);
+        let last = (STEPS - 1) as f32;
+        let place = (self.top - logit) * self.fineness;
+        let place = if place >= 0.0 { place.min(last) } else { last };
         ((place + ROUND).to_bits() - ROUND.to_bits()) as usize
     }
 
-    /// The lowest logit of a step and all steps above it.
+    /// The lowest logit of a step and all steps up to the top.
     pub fn end(&self, step: usize) -> f32 {
         if step >= STEPS - 1 {
             return f32::MIN;
         }
         let (low, high) = (order_of(f32::MIN), order_of(self.top));
         smallest(low, high, |order| self.step(float_of(order)) <= step, float_of)
-    }
-
-    /// How far apart the logits of two steps are.
-    pub fn distance(&self) -> f64 {
-        1.0 / f64::from(self.fineness)
     }
 
     /// The logit in the middle of a step, about.
@@ -77,6 +79,7 @@ impl<E: Element> WithSimd for Pass<'_, E> {
         let Self { row, grid, counters } = self;
         let (top, fineness) = (s.splat_f32s(grid.top), s.splat_f32s(grid.fineness));
         let (last, round) = (s.splat_f32s((STEPS - 1) as f32), s.splat_f32s(ROUND));
+        let zero = s.splat_f32s(0.0);
         for_batches(
             row,
             #[inline(always)]
@@ -87,7 +90,9 @@ impl<E: Element> WithSimd for Pass<'_, E> {
                     let out = S::as_mut_simd_u32s(&mut places).0.iter_mut();
                     for (place, &logit) in out.zip(S::as_simd_f32s(&logits).0) {
                         let below = s.mul_f32s(s.sub_f32s(top, logit), fineness);
-                        let step = s.add_f32s(s.min_f32s(below, last), round);
+                        let step = s.min_f32s(below, last);
+                        let above = s.less_than_f32s(below, zero);
+                        let step = s.add_f32s(s.select_f32s(above, last, step), round);
                         *place = s.transmute_u32s_f32s(step);
                     }
                     // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
@@ -133,7 +138,14 @@ mod tests {
         row[77] = f32::NEG_INFINITY;
         let top = row.iter().copied().fold(f32::MIN, f32::max);
         let (mut counters, mut counts) = (Vec::new(), Vec::new());
-        for low in [-12.0, 3.0, top, f32::MIN, top.next_down()] {
+        for (top, low) in [
+            (top, -12.0),
+            (top, 3.0),
+            (top, top),
+            (top, f32::MIN),
+            (top, top.next_down()),
+            (2.5, -0.5),
+        ] {
             let grid = Grid::new(top, low);
             for level in Level::available() {
                 for n in [1, 16, 17, 128, row.len()] {

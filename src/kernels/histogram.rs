@@ -1,7 +1,7 @@
 //! Count and exact mass of a row's tokens per exponent of their weight.
 
 use super::exp::{HI, HI_BITS, Halves, LO_BITS, LO_ROUND, check_row};
-use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher, pinned};
+use super::weight::{Batch, LEAST, Lanes, ROUND, Scale, Take, Weigher, pinned};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -11,8 +11,6 @@ use pulp::{Simd, WithSimd};
 /// A weight of 2^-44 or less has no mass, so 44 powers of two matter.
 const EXPONENTS: usize = 44;
 const ONE_BITS: u32 = 1.0f32.to_bits();
-/// The largest weight without mass, `2^-44`: half a unit, which rounds to even.
-const LEAST: f32 = f32::from_bits(ONE_BITS - ((EXPONENTS as u32) << 23));
 /// Scaled weights have this in their bits.
 const SCALED: u32 = (HI_BITS as u32) << 23;
 

@@ -15,6 +15,9 @@ pub const MASS_BITS: u32 = 43;
 /// The mass of the weight 1.
 pub const ONE: u64 = 1 << MASS_BITS;
 
+/// The largest weight without mass, `2^-44`: half a unit, which rounds to even.
+pub(super) const LEAST: f32 = f32::from_bits(1.0f32.to_bits() - ((MASS_BITS + 1) << 23));
+
 // 1.5 * 2^23: adding it rounds a small float to an integer (ties to even) that then stands in the low bits.
 pub(crate) const ROUND: f32 = 12_582_912.0;
 // ln 2 in two steps. The first has 9 significant bits, so that its product with an integer of up to 15 bits is exact.
