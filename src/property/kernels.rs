@@ -30,7 +30,7 @@ pub fn kernels(bytes: &[u8]) -> Result<(), String> {
 fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
     let temperature = temperature(b);
     let frame = Frame::read(b, temperature);
-    let len = length(b, crate::MAX_VOCAB);
+    let len = length(b, super::LONGEST);
     let row = row::<E>(b, frame, len);
     let found = reference::max(&row);
     // The row's maximum; now and then one above it, or one below it, which is refused.

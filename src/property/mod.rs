@@ -12,6 +12,8 @@ mod kernels;
 mod mirostat;
 mod params;
 mod process;
+#[cfg(test)]
+mod quick;
 mod row;
 mod sample;
 
@@ -22,6 +24,9 @@ pub use kernels::kernels;
 pub use mirostat::mirostat;
 pub use process::process;
 pub use sample::{gaps, samplers};
+
+/// The longest row of a case; unit tests leave the longer ones to `tests/property.rs` and the fuzz targets.
+const LONGEST: usize = if cfg!(test) { 4096 } else { crate::MAX_VOCAB };
 
 /// A finding with the bytes that lead to it.
 fn describe(error: String, bytes: &[u8]) -> String {
