@@ -218,10 +218,15 @@ fn step<E: Make>(
         let prepared = input.prepared(session).map_err(|e| format!("prepared: {e:?}"))?;
         let mut other = session.fork();
         check("prepared", other.sample_prepared(&prepared, u, used), &other)?;
+        let mut other = session.fork();
+        let got = other.observe_prepared(&prepared, step.token, used);
+        check("observe prepared", got, &other)?;
         expect("with mass", &prepared.with_mass(), &prepared.ranking().len())?;
         let set = session.candidates_prepared(&prepared, used);
         let set = set.map_err(|e| format!("candidates: {e:?}"))?;
         expect("candidates", &(set.len(), set.draw(u)), &(step.kept as usize, Ok(step.token)))?;
+        let drawn = prepared.draw_prefix(step.kept as usize, u);
+        expect("a draw from the prefix", &drawn, &Ok(step.token))?;
         let preview = session.preview_prepared(&prepared, used);
         let preview = preview.map_err(|e| format!("preview: {e:?}"))?;
         let counts = (preview.vocabulary, preview.kept, preview.retained.to_bits());
