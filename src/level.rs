@@ -15,6 +15,12 @@ enum Kind {
     Neon(pulp::aarch64::Neon),
     #[cfg(target_arch = "wasm32")]
     Simd128(pulp::wasm::Simd128),
+    #[cfg(feature = "widths")]
+    Width128,
+    #[cfg(feature = "widths")]
+    Width256,
+    #[cfg(feature = "widths")]
+    Width512,
 }
 
 /// An instruction set that this machine has.
@@ -55,6 +61,21 @@ impl Level {
         simd.into_iter().flatten().map(Self)
     }
 
+    /// For tests: [`Level::available`], and with the feature `widths` also vectors of 128, 256 and 512 bits in plain code,
+    /// so that each width runs wherever the tests do.
+    #[doc(hidden)]
+    pub fn tested() -> impl Iterator<Item = Self> {
+        let widths = [
+            #[cfg(feature = "widths")]
+            Kind::Width128,
+            #[cfg(feature = "widths")]
+            Kind::Width256,
+            #[cfg(feature = "widths")]
+            Kind::Width512,
+        ];
+        Self::available().chain(widths.into_iter().map(Self))
+    }
+
     /// The best level of this machine. Detection runs once a process.
     pub fn best() -> Self {
         Self::available().next().unwrap_or(Self::SCALAR)
@@ -65,7 +86,7 @@ impl Level {
     /// # Errors
     /// [`Error::Level`], which lists the available names, if there is none such here.
     pub fn by_name(name: &str) -> Result<Self, Error> {
-        Self::available().find(|level| level.name() == name).ok_or_else(|| Error::Level {
+        Self::tested().find(|level| level.name() == name).ok_or_else(|| Error::Level {
             requested: name.into(),
             available: Self::available().map(Self::name).collect::<Vec<_>>().join(", ").into(),
         })
@@ -96,6 +117,12 @@ impl Level {
             Kind::Neon(_) => "neon",
             #[cfg(target_arch = "wasm32")]
             Kind::Simd128(_) => "simd128",
+            #[cfg(feature = "widths")]
+            Kind::Width128 => "width128",
+            #[cfg(feature = "widths")]
+            Kind::Width256 => "width256",
+            #[cfg(feature = "widths")]
+            Kind::Width512 => "width512",
         }
     }
 
@@ -112,6 +139,12 @@ impl Level {
             Kind::Neon(simd) => Simd::vectorize(simd, op),
             #[cfg(target_arch = "wasm32")]
             Kind::Simd128(simd) => Simd::vectorize(simd, op),
+            #[cfg(feature = "widths")]
+            Kind::Width128 => op.with_simd(pulp::Scalar128b),
+            #[cfg(feature = "widths")]
+            Kind::Width256 => op.with_simd(pulp::Scalar256b),
+            #[cfg(feature = "widths")]
+            Kind::Width512 => op.with_simd(pulp::Scalar512b),
         }
     }
 }
@@ -151,7 +184,7 @@ mod tests {
         let all: Vec<Level> = Level::available().collect();
         assert_eq!(all.last(), Some(&Level::SCALAR));
         assert_eq!(all[0], Level::best());
-        for level in all {
+        for level in Level::tested() {
             assert_eq!(Level::by_name(level.name()), Ok(level));
         }
     }

@@ -183,8 +183,6 @@ fn errors_name_the_field() {
 fn no_bytes_make_it_panic() {
     let mut random = Random::new(12);
     let good = base().to_string().into_bytes();
-    let functions: [Function; 6] =
-        [json::init, json::step, json::one_shot, json::replay, json::batch, json::preview];
     for round in 0..3000 {
         let mut bytes = good.clone();
         for _ in 0..1 + round % 4 {
@@ -195,12 +193,123 @@ fn no_bytes_make_it_panic() {
                 _ => bytes.insert(at, b"0123456789.eE-+[]{}\",:ntf"[random.below(25)]),
             }
         }
-        let _ = functions[round % 6](&bytes);
+        let _ = FUNCTIONS[round % 6](&bytes);
         let noise: Vec<u8> = (0..random.below(40)).map(|_| random.bits() as u8).collect();
-        let _ = functions[round % 6](&noise);
+        let _ = FUNCTIONS[round % 6](&noise);
     }
-    let deep = "[".repeat(100_000);
-    assert!(json::step(deep.as_bytes()).is_err());
+}
+
+const FUNCTIONS: [Function; 6] =
+    [json::init, json::step, json::one_shot, json::replay, json::batch, json::preview];
+
+#[test]
+fn no_depth_exhausts_the_stack() {
+    const DEPTH: usize = 100_000;
+    let lists = "[".repeat(DEPTH);
+    let objects = "{\"rows\":".repeat(DEPTH);
+    let closed = format!("{lists}{}", "]".repeat(DEPTH));
+    let inside = format!("{{\"version\": \"v2\", \"tau\": 1.5, \"logits\": {closed}}}");
+    let rows = format!("{}1{}", "{\"rows\":[".repeat(DEPTH), "]}".repeat(DEPTH));
+    // A thread's stack is smaller than the main one's.
+    let run = move || {
+        for text in [&lists, &objects, &closed, &inside, &rows] {
+            for f in FUNCTIONS {
+                let error = f(text.as_bytes()).unwrap_err();
+                assert!(matches!(error, JsonError::Syntax(_)), "{error}");
+                assert!(error.to_string().contains("recursion limit"), "{error}");
+            }
+        }
+    };
+    std::thread::Builder::new().stack_size(256 << 10).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_refused() {
+    let bad: [&[u8]; 8] = [
+        b"\xff",
+        b"\xc0\xaf",         // longer than it has to be
+        b"\xed\xa0\x80",     // half of a surrogate pair
+        b"\xf4\x90\x80\x80", // beyond the last character
+        b"\xe2\x82",         // cut off
+        b"\x80",             // a continuation of nothing
+        b"\\ud800",          // half of a pair, escaped
+        b"\\udc00\\ud800",   // a pair the wrong way round
+    ];
+    for bad in bad {
+        for (before, after) in [
+            ("{\"version\": \"", "\", \"tau\": 1.5}"),
+            ("{\"", "\": 1}"),
+            ("{\"version\": \"v2\", \"tau\": 1.5, \"logits\": [\"", "\"]}"),
+            ("", "{}"),
+            ("{}", ""),
+        ] {
+            let request = [before.as_bytes(), bad, after.as_bytes()].concat();
+            for f in FUNCTIONS {
+                let error = f(&request).unwrap_err();
+                assert!(matches!(error, JsonError::Syntax(_)), "{error}");
+            }
+        }
+    }
+    // A byte order mark is no part of JSON.
+    assert!(json::init(b"\xef\xbb\xbf{\"version\": \"v2\", \"tau\": 1.5}").is_err());
+}
+
+/// A request of 100 MB, whose `field` has this text.
+fn large(field: &str, value: &str) -> Vec<u8> {
+    let fields = [
+        ("version", "\"v2\""),
+        ("tau", "1.5"),
+        ("state_mu", "3"),
+        ("state_steps", "0"),
+        ("logits", "[1, 2]"),
+        ("uniform", "0.5"),
+    ];
+    let text = |(name, old)| format!("\"{name}\":{}", if name == field { value } else { old });
+    format!("{{{}}}", fields.map(text).join(",")).into_bytes()
+}
+
+/// Each is answered in seconds. (How much memory it takes: `tests/cli/streams.rs`.)
+#[test]
+fn requests_of_100_megabytes_are_answered() {
+    const SIZE: usize = 100_000_000;
+    let list = |element: &str| format!("[{}0]", element.repeat(SIZE / element.len()));
+    let quoted = format!("\"{}\"", "x".repeat(SIZE));
+    let digits = "1".repeat(SIZE);
+    let fraction = format!("0.{digits}");
+    let spaces = format!("{}0.5", " ".repeat(SIZE));
+    let exponent = format!("1e{digits}");
+    for (field, value, answer) in [
+        (
+            "logits",
+            list("0,"),
+            "logits: a row must have 1 to 1048576 logits, this one has 50000001",
+        ),
+        (
+            "logits",
+            list("null,"),
+            "logits: a row must have 1 to 1048576 logits, this one has 20000001",
+        ),
+        ("logits", list("[],"), "logits[0]: must be a number, null or \"-inf\", not a list"),
+        ("logits", quoted.clone(), "logits: must be a list, not a text"),
+        ("version", quoted, "version: must be \"v1\" or \"v2\""),
+        ("uniform", fraction, ""),
+        ("uniform", spaces, ""),
+        ("uniform", digits, "not a JSON request: number out of range"),
+        ("uniform", exponent, "not a JSON request: number out of range"),
+    ] {
+        let request = large(field, &value);
+        drop(value);
+        let start = std::time::Instant::now();
+        let response = json::step(&request);
+        println!("{field} {answer:?} {:?}", start.elapsed());
+        match response {
+            Ok(_) => assert_eq!(answer, ""),
+            Err(error) => {
+                assert!(!answer.is_empty() && error.to_string().starts_with(answer), "{error}");
+            }
+        }
+        assert!(start.elapsed().as_secs() < 300, "{field} {answer}");
+    }
 }
 
 #[test]

@@ -187,8 +187,9 @@ mod tests {
     /// 2^-30 the result is that of 0.
     #[test]
     fn two_to_the_t_is_within_3e_6_for_every_t_on_every_level() {
-        let stride = if cfg!(target_arch = "x86_64") { 1 } else { 61 };
-        for level in Level::available() {
+        for level in Level::tested() {
+            let fast = cfg!(target_arch = "x86_64") && Level::available().any(|l| l == level);
+            let stride = if fast { 1 } else { 61 };
             let mut worst = 0.0f64;
             let mut bits = (2f32.powi(-30).to_bits()..=1.5f32.to_bits()).step_by(stride);
             loop {
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn powers_of_two_only_scale() {
-        for level in Level::available() {
+        for level in Level::tested() {
             let mut out = [
                 -0.3, -1.3, -5.3, -100.3, -0.5, -1.5, -2.5, 0.0, -1.0, -126.0, 0.0, 0.0, 0.0, 0.0,
                 0.0, 0.0,
@@ -237,7 +238,7 @@ mod tests {
             (state >> 40) as f32 / (1u64 << 24) as f32
         };
         let mut tightest = 1.0f64;
-        for level in Level::available() {
+        for level in Level::tested() {
             for round in 0..400 {
                 let spread = [1e-3, 1.0, 30.0, 300.0][round % 4];
                 let shift = [0.0, 20.0, -900.0, 5.0][round / 4 % 4];
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_masked_row_is_still_a_number_and_tails_count_once() {
         let scale = Scale::checked(1.0, 0.5);
-        for level in Level::available() {
+        for level in Level::tested() {
             for n in [1, 15, 16, 17, 2047, 2048, 2049, 5000] {
                 let sum = cheap_sum(level, &vec![1.0f32; n], scale);
                 assert!((sum / n as f64 - 1.0).abs() < 5e-6, "{level} {n}: {sum}");

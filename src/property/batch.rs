@@ -135,6 +135,8 @@ fn sentinel() -> Pick {
 fn together<E: Make>(case: &Case<E>, threads: usize) -> Result<(), String> {
     let slices = case.slices();
     let rows = Rows::slices(&slices);
+    let n = case.rows.len();
+    expect("number of rows", &(rows.len(), rows.is_empty()), &(n, n == 0))?;
     for (name, mut batch) in [("serial", Batch::serial()), ("parallel", Batch::new())] {
         let what = |call: &str| format!("{name} {call} on {threads} threads");
         let mut reports: Reports = vec![Ok(Report::default()); case.rows.len()];

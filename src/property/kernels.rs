@@ -23,7 +23,7 @@ pub fn kernels(bytes: &[u8]) -> Result<(), String> {
 fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
     let temperature = temperature(b);
     let frame = Frame::read(b, temperature);
-    let len = length(b, crate::MAX_VOCAB);
+    let len = length(b, super::LONGEST);
     let row = row::<E>(b, frame, len);
     let found = reference::max(&row);
     // The row's maximum; now and then one above it, or one below it, which is refused.
@@ -40,7 +40,7 @@ fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
         _ if row.is_empty() => 0.0,
         _ => row[b.below(row.len())].to_f32(),
     };
-    for level in Level::available() {
+    for level in Level::tested() {
         let wrong = |what: &str, got: &dyn core::fmt::Debug, want: &dyn core::fmt::Debug| {
             Err(format!(
                 "{level}: {what} is {got:?}, not {want:?}; max {top:?}, temperature \

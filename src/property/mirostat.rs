@@ -99,7 +99,7 @@ fn generation<E: Make>(b: &mut Bytes<'_>, weights: bool) -> Result<(), String> {
     let mut session = Session::new(config, version);
     let mut used = Scratch::new();
     for _ in 0..1 + b.below(4) {
-        let len = length(b, crate::MAX_VOCAB);
+        let len = length(b, super::LONGEST);
         let row = row::<E>(b, frame, len);
         let input = if weights { as_weights(b, &row) } else { Input::Logits(row) };
         if b.chance(200) {
@@ -204,7 +204,7 @@ fn step<E: Make>(
         }
         expect(&format!("state after {what}"), &after.state(), &state)
     };
-    for level in Level::available() {
+    for level in Level::tested() {
         for (memory, scratch) in [("fresh", &mut Scratch::new()), ("used", &mut *used)] {
             let mut other = session.fork().with_level(level);
             let got = input.sample(&mut other, u, scratch);
@@ -217,11 +217,26 @@ fn step<E: Make>(
         let prepared = input.prepared(session).map_err(|e| format!("prepared: {e:?}"))?;
         let mut other = session.fork();
         check("prepared", other.sample_prepared(&prepared, u, used), &other)?;
-        let preview = session.preview_prepared(&prepared, used).map(|p| p.kept);
-        expect("preview", &preview, &Ok(step.kept))?;
+        let mut other = session.fork();
+        let got = other.observe_prepared(&prepared, step.token, used);
+        check("observe prepared", got, &other)?;
+        expect("with mass", &prepared.with_mass(), &prepared.ranking().len())?;
         let set = session.candidates_prepared(&prepared, used);
         let set = set.map_err(|e| format!("candidates: {e:?}"))?;
         expect("candidates", &(set.len(), set.draw(u)), &(step.kept as usize, Ok(step.token)))?;
+        let drawn = prepared.draw_prefix(step.kept as usize, u);
+        expect("a draw from the prefix", &drawn, &Ok(step.token))?;
+        let preview = session.preview_prepared(&prepared, used);
+        let preview = preview.map_err(|e| format!("preview: {e:?}"))?;
+        let counts = (preview.vocabulary, preview.kept, preview.retained.to_bits());
+        expect("preview", &counts, &(input.len(), step.kept, set.retained().to_bits()))?;
+        // A sum of rounded products, where the preview has an integer one.
+        let surprise = |id| prepared.surprise(id).ok().flatten().unwrap_or(f64::NAN);
+        let surprises = set.ids().iter().map(|&id| surprise(id));
+        let mean = surprises.zip(set.conditional_probabilities()).map(|(s, p)| s * p).sum::<f64>();
+        if (preview.expected_surprise - mean).abs() > 1e-4 * mean.max(1.0) || mean.is_nan() {
+            return Err(format!("expected surprise: {preview:?}, not {mean:?}"));
+        }
         // A token outside the set, if there is one, moves nothing.
         let id = b.below(input.len()) as u32;
         let mut other = session.fork();

@@ -12,6 +12,8 @@ mod kernels;
 mod mirostat;
 mod params;
 mod process;
+#[cfg(test)]
+mod quick;
 mod row;
 mod sample;
 
@@ -33,6 +35,9 @@ fn check<T, const N: usize>(bytes: &[u8], kinds: [Case<T>; N]) -> Result<T, Stri
     let mut b = Bytes::new(bytes);
     kinds[b.below(N)](&mut b).map_err(|error| describe(error, bytes))
 }
+
+/// The longest row of a case; unit tests leave the longer ones to `tests/property.rs` and the fuzz targets.
+const LONGEST: usize = if cfg!(test) { 4096 } else { crate::MAX_VOCAB };
 
 /// A finding with the bytes that lead to it.
 fn describe(error: String, bytes: &[u8]) -> String {

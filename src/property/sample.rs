@@ -25,7 +25,7 @@ pub fn samplers(bytes: &[u8]) -> Result<(), String> {
 fn case<E: Make>(b: &mut Bytes<'_>) -> Result<(), String> {
     let temperature = params::temperature(b);
     let frame = Frame::read(b, temperature);
-    let len = length(b, crate::MAX_VOCAB);
+    let len = length(b, super::LONGEST);
     let row = row::<E>(b, frame, len);
     let params = params::params(b, temperature, &row);
     let mut scratch = Scratch::new();
@@ -59,7 +59,7 @@ pub(super) fn check<E: Make>(
     if let Err(what) = consistent(row, &pick, &report) {
         return Err(format!("the reference itself: {what}: {pick:?}, {report:?}; {}", case()));
     }
-    for level in Level::available() {
+    for level in Level::tested() {
         let sampler = sampler.with_level(level);
         let mut fresh = Scratch::new();
         for (scratch, memory) in [(&mut fresh, "fresh"), (&mut *used, "used")] {
@@ -158,7 +158,7 @@ pub fn gaps(bytes: &[u8]) -> Result<Paths, String> {
 
 fn gap_case<E: Make>(b: &mut Bytes<'_>) -> Result<Paths, String> {
     let temperature = b.of(&[1.0, 0.7, 0.3, 2.0]);
-    let len = 1025 + b.below(40_000);
+    let len = 1025 + b.below(40_000.min(super::LONGEST));
     let (best, depth) = (20.0, b.of(&[12.0, 9.0, 6.0, 16.0, 3.0, 0.0]));
     // A few good tokens over a mass of bad ones, whose total the block maxima bound loosely.
     let mut random = Random(b.u64());

@@ -54,9 +54,10 @@ fn a_broken_pipe_ends_quietly() {
 
 /// The largest resident set of a run, by looking again and again.
 #[cfg(target_os = "linux")]
-fn peak_kilobytes(args: &[&str]) -> u64 {
+fn peak_kilobytes(args: &[&str], input: Stdio, code: i32) -> u64 {
     let mut command = command(args);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
     let path = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
@@ -66,7 +67,7 @@ fn peak_kilobytes(args: &[&str]) -> u64 {
             peak = peak.max(number.unwrap_or(0));
         }
         if let Some(status) = child.try_wait().unwrap() {
-            assert_eq!(status.code(), Some(0), "{args:?}");
+            assert_eq!(status.code(), Some(code), "{args:?}");
             return peak;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -84,7 +85,8 @@ fn a_large_file_takes_no_more_memory_than_a_row() {
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(header.len() as u64 + (512 << 20)).unwrap();
     let path = text(&path);
-    let peak = peak_kilobytes(&["sample", &path, "--temperature", "0", "--json", "--threads", "2"]);
+    let args = ["sample", &path, "--temperature", "0", "--json", "--threads", "2"];
+    let peak = peak_kilobytes(&args, Stdio::null(), 0);
     assert!((1..50 << 10).contains(&peak), "{peak} kB");
 }
 
@@ -135,4 +137,55 @@ fn json_answers_before_the_next_request_comes() {
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn json_lines_that_are_hostile_cost_one_answer_each() {
+    let step = |logits: &str| {
+        let head =
+            r#"{"step":{"version":"v2","tau":1.5,"state_mu":3,"state_steps":0,"uniform":0.5"#;
+        format!("{head},\"logits\":{logits}}}}}\n").into_bytes()
+    };
+    let deep = |open: &str, close: &str| open.repeat(100_000) + "1" + &close.repeat(100_000);
+    let lists = deep("[", "]");
+    let mut requests = Vec::new();
+    for (line, words) in [
+        (format!("{lists}\n").into_bytes(), "not a JSON request"),
+        (format!("{}\n", deep("{\"step\":", "}")).into_bytes(), "not a JSON request"),
+        (format!("{{\"step\":{lists}}}\n").into_bytes(), "recursion limit"),
+        (step(&lists), "recursion limit"),
+        (step(&format!("[{}0]", "0,".repeat(1 << 20))), "this one has 1048577"),
+        (step(&format!("\"{}\"", "x".repeat(1 << 20))), "logits: must be a list"),
+        (b"{\"step\":{\"version\":\"\xff\"}}\n".to_vec(), "not a JSON request"),
+        (b"{\"\xff\":{}}\n".to_vec(), "not a JSON request"),
+        (b"{\"init\":{\"version\":\"\\ud800\",\"tau\":1}}\n".to_vec(), "not a JSON request"),
+        (b"\xef\xbb\xbf{\"init\":{\"version\":\"v2\",\"tau\":1}}\n".to_vec(), "not a JSON request"),
+        (b"\0\n".to_vec(), "not a JSON request"),
+        (step("[1, 2]"), "token"),
+    ] {
+        requests.push((line, words));
+    }
+    let input: Vec<u8> = requests.iter().flat_map(|(line, _)| line.clone()).collect();
+    let ran = sortless_reading(&["json"], &input).bad();
+    assert_eq!(ran.out.lines().count(), requests.len());
+    for (answer, (_, words)) in ran.out.lines().zip(&requests) {
+        assert!(answer.len() < 1000 && answer.contains(words), "{words}: {answer}");
+    }
+}
+
+/// What a line of 100 MB can take: a list's element is at least two bytes of text and 32 of memory, and the list may be
+/// held twice while it grows.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_of_100_megabytes_takes_bounded_memory() {
+    let folder = Folder::new();
+    for (name, element, limit) in [("digits", "0", 1), ("numbers", "0,", 5), ("lists", "[],", 5)] {
+        let list = element.repeat(100_000_000 / element.len());
+        let line = format!("{{\"one_shot\":{{\"logits\":[{list}0]}}}}\n");
+        let path = folder.file(name, line.as_bytes());
+        let input = std::fs::File::open(path).unwrap();
+        let peak = peak_kilobytes(&["json"], input.into(), 1);
+        println!("{name}: {} MB", peak >> 10);
+        assert!((1..limit << 20).contains(&peak), "{name}: {peak} kB");
+    }
 }

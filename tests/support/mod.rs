@@ -12,7 +12,7 @@ use std::sync::Once;
 pub fn levels() -> Vec<Level> {
     let levels = match Level::from_env() {
         Ok(Some(level)) => vec![level],
-        Ok(None) => Level::available().collect(),
+        Ok(None) => Level::tested().collect(),
         Err(error) => panic!("{error}"),
     };
     static PRINTED: Once = Once::new();
