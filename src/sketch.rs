@@ -142,7 +142,7 @@ impl<'a> Sketch<'a> {
     fn end(&self, step: usize) -> f32 {
         match self.zoom {
             Some(zoom) if step >= zoom.step => match step - zoom.step {
-                inner if inner < STEPS - 1 => zoom.grid.end(inner),
+                inner if inner < STEPS - 1 => zoom.grid.end(inner).max(self.grid.end(zoom.step)),
                 beyond => self.grid.end(zoom.step + beyond - (STEPS - 1)),
             },
             _ => self.grid.end(step),
