@@ -127,7 +127,7 @@ fn share(
         2 => b.of(&[1.0, 1.0 - f64::EPSILON / 2.0, 0.0, 1e-7]),
         3 => b.of(&[5e-324, f64::MIN_POSITIVE, 1e-60, 1e-13, 2f64.powi(-43), 2f64.powi(-63)]),
         4 if b.chance(60) => b.of(&[-0.0, 1.0f64.next_up(), -0.1, f64::NAN, f64::INFINITY, 2.0]),
-        4 | 5 => f64::from(1 + b.u16()) / 65536.0,
+        4 | 5 => (f64::from(b.u16()) + 1.0) / 65536.0,
         _ if alive.is_empty() => 0.75,
         _ => {
             let edge = boundary(b, alive);
