@@ -159,3 +159,24 @@ impl TryFrom<Unchecked> for Config {
         .checked()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The comparisons with the reference read the config, so they can't tell whether it is what was asked for.
+    #[test]
+    fn each_parameter_is_taken() {
+        let config = Config::new(3.0)
+            .and_then(|c| c.with_eta(0.25))
+            .and_then(|c| c.with_initial_mu(7.5))
+            .and_then(|c| c.with_m(12))
+            .and_then(|c| c.with_temperature(0.5))
+            .unwrap();
+        assert_eq!(config.tau(), 3.0);
+        assert_eq!(config.eta(), 0.25);
+        assert_eq!(config.initial_mu(), 7.5);
+        assert_eq!(config.m(), 12);
+        assert_eq!(config.temperature(), 0.5);
+    }
+}
