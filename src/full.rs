@@ -111,6 +111,7 @@ impl<'a, E: Element> Full<'a, E> {
             && inside == data.len() as u64
         {
             self.total = inside * scale.mass(value);
+            above = ranges.map(|range| if value >= range.end { self.total } else { 0 });
         } else if self.total == 0 || ranges.iter().any(|range| range.end <= scale.max()) {
             (self.total, above) = masses_above(level, data, scale, ranges.map(|range| range.end));
         }
@@ -381,4 +382,26 @@ fn merge(mut a: &[Candidate], mut b: &[Candidate], out: &mut Vec<Candidate>) {
     }
     out.extend_from_slice(a);
     out.extend_from_slice(b);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::Level;
+
+    /// Prefixes of a row of equal logits, with what a filter before them would have made the sketch look at, too.
+    #[test]
+    fn below_a_row_of_equal_logits_lies_nothing_and_above_that_everything() {
+        let data = vec![1.0f32; 5000];
+        let (mut blocks, mut memory) = (Vec::new(), Memory::default());
+        let row = Row::new(&data, 1.0, 0.0, Level::best(), &mut blocks).unwrap();
+        let mut full = Full::new(&row, None, &mut memory, |sketch| {
+            let _ = sketch.seek(Seek::Count(10));
+            let _ = sketch.seek(Seek::Weight(0.05));
+        });
+        let ten = full.seek(Seek::Count(10)).unwrap();
+        assert_eq!((ten.count, ten.mass, ten.bound.id()), (10, 10 * crate::kernels::ONE, 9));
+        let all = full.seek(Seek::Weight(0.05)).unwrap();
+        assert_eq!((all.count, all.mass), (5000, 5000 * crate::kernels::ONE));
+    }
 }
