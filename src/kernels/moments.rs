@@ -1,6 +1,6 @@
 //! Exact total mass, first moment and number of tokens with mass: what entropy and typical sampling need.
 
-use super::weight::{Batch, CUT_OFF, LEAST, Lanes, Scale, Take, Weigher, mass, pinned};
+use super::weight::{Batch, Lanes, ONE, Scale, Take, Weigher, mass};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -32,19 +32,13 @@ impl Moments {
 }
 
 /// `w x 2^43` rounded once, ties to even: the f64 product is exact. 0 for a token without mass.
-fn r_of(weight: f32, x: f32, mass: u64) -> i64 {
-    let rounded = units(f64::from(weight) * f64::from(x)).wrapping_sub(UNITS.to_bits()) as i64;
-    if mass == 0 { 0 } else { rounded }
-}
-
-/// `1.5 * 2^9`: the last bit of a number of its size is worth `2^-43`, so that adding it rounds to a whole number of these,
-/// ties to even, which then stands in the low bits.
-const UNITS: f64 = 768.0;
-
-/// A small number in units of `2^-43`, with the bits of [`UNITS`] added.
 #[inline(always)]
-fn units(value: f64) -> u64 {
-    (value + UNITS).to_bits()
+pub(crate) fn r_of(weight: f32, x: f32, mass: u64) -> i64 {
+    // 1.5 * 2^52, as in `mass`. |w x| < 0.37 wherever there is mass, so the result stays far inside.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let product = f64::from(weight) * f64::from(x) * ONE as f64;
+    let rounded = (product + ROUND).to_bits().wrapping_sub(ROUND.to_bits()) as i64;
+    if mass == 0 { 0 } else { rounded }
 }
 
 struct Pass<'a, E> {
@@ -53,38 +47,24 @@ struct Pass<'a, E> {
 }
 
 /// Adds up moments, lane by lane.
-struct Sums<S: Simd> {
-    least: S::f32s,
-    cut_off: S::f32s,
+#[derive(Default)]
+struct Sums {
     masses: [u64; LANES],
-    firsts: [u64; LANES],
-    counts: [u32; LANES],
-    groups: u64,
+    firsts: [i64; LANES],
+    counts: [u64; LANES],
 }
 
-impl<E, S: Simd> Take<E, S> for Sums<S> {
+impl<E, S: Simd> Take<E, S> for Sums {
     #[inline(always)]
-    fn take(&mut self, s: S, _: &Batch<E>, x: &Lanes, w: &Lanes) {
-        let (zero, one) = (s.splat_f32s(0.0), s.splat_u32s(1));
+    fn take(&mut self, _: S, _: &Batch<E>, x: &Lanes, w: &Lanes) {
         for (x, w) in x.iter().zip(w) {
-            // Without mass: no weight, so that both of its units are 0. No product with -inf then, either.
-            let (mut xs, mut ws) = ([0.0f32; LANES], [0.0f32; LANES]);
-            let from = S::as_simd_f32s(x).0.iter().zip(S::as_simd_f32s(w).0);
-            let to = S::as_mut_simd_f32s(&mut xs).0.iter_mut().zip(S::as_mut_simd_f32s(&mut ws).0);
-            let counts = S::as_mut_simd_u32s(&mut self.counts).0;
-            for (((&x, &w), (to_x, to_w)), count) in from.zip(to).zip(counts) {
-                let has_mass = s.greater_than_f32s(w, self.least);
-                *to_x = s.max_f32s(x, self.cut_off);
-                *to_w = s.select_f32s(has_mass, w, zero);
-                *count = s.select_u32s(has_mass, s.add_u32s(*count, one), *count);
-            }
             for i in 0..LANES {
-                let w = f64::from(ws[i]);
-                self.masses[i] = self.masses[i].wrapping_add(units(w));
-                self.firsts[i] = self.firsts[i].wrapping_add(units(w * f64::from(xs[i])));
+                let mass = mass(w[i]);
+                self.masses[i] += mass;
+                self.firsts[i] += r_of(w[i], x[i], mass);
+                self.counts[i] += u64::from(mass != 0);
             }
         }
-        self.groups += w.len() as u64;
     }
 }
 
@@ -93,24 +73,12 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Moments {
-        let mut sums = Sums::<S> {
-            least: pinned(s, LEAST),
-            cut_off: pinned(s, CUT_OFF),
-            masses: [0; LANES],
-            firsts: [0; LANES],
-            counts: [0; LANES],
-            groups: 0,
-        };
+        let mut sums = Sums::default();
         Weigher::new(s, self.scale, 0).over::<false, E>(s, self.row, &mut sums);
-        // Each term added the bits of the constant, too.
-        let constant = UNITS.to_bits().wrapping_mul(sums.groups * LANES as u64);
-        let total = |lanes: &[u64; LANES]| {
-            lanes.iter().fold(0u64, |sum, lane| sum.wrapping_add(*lane)).wrapping_sub(constant)
-        };
         Moments {
-            mass: total(&sums.masses),
-            first: total(&sums.firsts) as i64,
-            count: sums.counts.iter().map(|&n| u64::from(n)).sum(),
+            mass: sums.masses.iter().sum(),
+            first: sums.firsts.iter().sum(),
+            count: sums.counts.iter().sum(),
         }
     }
 }
