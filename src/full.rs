@@ -8,7 +8,7 @@ use crate::kernels::{
     masses_above, nth_equal, survey,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
-use crate::ring::{ALL, Rings};
+use crate::ring::Rings;
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
 use crate::sketch::{self, Place, Sketch};
@@ -180,11 +180,11 @@ impl<'a, E: Element> Full<'a, E> {
             Target::Mass(m) => Place::Mass(m, self.total),
             Target::Count(c) => Place::Count(c),
         };
-        for width in [0, 2, 16, ALL] {
+        for more in [0, 256, 8192, u64::MAX] {
             if let Some(i) = self.part_of(target) {
                 return self.select(i, target);
             }
-            self.look_into(self.sketch.around(place, width));
+            self.look_into(self.sketch.around(place, more));
         }
         let i = self.part_of(target)?;
         self.select(i, target)

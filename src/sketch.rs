@@ -44,6 +44,10 @@ struct Zoom {
     grid: Grid,
 }
 
+/// A step with fewer tokens than this is looked at together with [`FEW`] tokens on either side.
+const SPARSE: u32 = 64;
+const FEW: u64 = 16;
+
 /// A step with at least a row's length by this of its tokens is worth a closer look.
 const CROWDED: usize = 8;
 
@@ -165,12 +169,23 @@ impl<'a> Sketch<'a> {
         Between { low: self.end(*steps.end()).max(self.lowest).min(end), end }
     }
 
-    /// The logits around the place where a mass out of a total, or a count, seems to be reached.
-    pub fn around(&self, seek: Place, width: usize) -> Between {
-        let step = self.find(seek).step;
-        self.range(
-            step.saturating_sub(width)..=step.saturating_add(width).min(self.counts.len() - 1),
-        )
+    /// The logits around the place where a mass out of a total, or a count, seems to be reached, with at least `more` tokens
+    /// on either side, if there are so many. Where tokens are few, a step's mass is little more than a guess, so that some
+    /// are always taken.
+    pub fn around(&self, place: Place, more: u64) -> Between {
+        let step = self.find(place).step;
+        let more = if self.counts[step] < SPARSE { more.max(FEW) } else { more };
+        let (mut first, mut end) = (step, step);
+        let (mut above, mut below) = (0, 0);
+        while first > 0 && above < more {
+            first -= 1;
+            above += u64::from(self.counts[first]);
+        }
+        while end + 1 < self.counts.len() && below < more {
+            end += 1;
+            below += u64::from(self.counts[end]);
+        }
+        self.range(first..=end)
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
