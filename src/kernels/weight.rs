@@ -261,10 +261,17 @@ impl<S: Simd> Weigher<S> {
     }
 }
 
-/// One value for each vector.
+/// One value for each of `N` vectors, at least one. A loop, since a function of the standard library may not be inlined, and
+/// then runs without the level's instructions.
 #[inline(always)]
-fn each<V, const N: usize>(f: impl FnMut(usize) -> V) -> [V; N] {
-    core::array::from_fn(f)
+fn each<V: Copy, const N: usize>(mut f: impl FnMut(usize) -> V) -> [V; N] {
+    let mut values = [f(0); N];
+    let mut i = 1;
+    while i < N {
+        values[i] = f(i);
+        i += 1;
+    }
+    values
 }
 
 /// `1 / T` if T is a power of two whose reciprocal is a normal number, too.
