@@ -1,7 +1,6 @@
 //! Exact masses above logits, with the exact total, in one pass.
 
-use super::exp::LO_ROUND;
-use super::exp::{HI_BITS, Halves, Sum};
+use super::exp::{HI_BITS, Halves, LO_ROUND, Sum};
 use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher};
 use crate::element::Element;
 use crate::level::Level;
