@@ -20,9 +20,10 @@ pub(super) const LEAST: f32 = f32::from_bits(1.0f32.to_bits() - ((MASS_BITS + 1)
 
 // 1.5 * 2^23: adding it rounds a small float to an integer (ties to even) that then stands in the low bits.
 pub(crate) const ROUND: f32 = 12_582_912.0;
-// ln 2 in two steps. The first has 9 significant bits, so that its product with an integer of up to 15 bits is exact.
-const LN2_HI: f32 = 0.693_359_4;
-const LN2_LO: f32 = -2.121_944_4e-4;
+// ln 2 in two steps of at most 17 significant bits, whose products with an integer of up to 7 bits are exact: there a
+// multiply-add gives the same bits, fused or not, and is one operation less where it is fused.
+const LN2_HI: f32 = 0.693_145_75;
+const LN2_LO: f32 = 1.428_605_2e-6;
 // (e^r - 1 - r) / r^2 on [-ln(2)/2, ln(2)/2], highest power first: least largest relative error of e^r, 3.1e-9.
 const POLY: [f32; 5] = [1.381_454e-3, 8.368_745e-3, 4.166_839e-2, 0.166_665_21, 0.499_999_94];
 
@@ -62,13 +63,15 @@ pub(crate) fn vectors<S: Simd>(lanes: &Lanes) -> &[S::f32s] {
 pub(crate) struct Weigher<S: Simd> {
     max: S::f32s,
     temperature: S::f32s,
+    /// Whether T is 1, as it is in most sessions of Mirostat.
+    plain: bool,
     /// `1 / T`, where T is a power of two: multiplying by it is dividing by T, rounded alike, and much faster.
     reciprocal: Option<S::f32s>,
     cut_off: S::f32s,
     log2_e: S::f32s,
     round: S::f32s,
     minus_ln2_hi: S::f32s,
-    ln2_lo: S::f32s,
+    minus_ln2_lo: S::f32s,
     poly: [S::f32s; POLY.len()],
     one: S::f32s,
 }
@@ -87,12 +90,13 @@ impl<S: Simd> Weigher<S> {
         Self {
             max: s.splat_f32s(scale.max),
             temperature: s.splat_f32s(scale.temperature),
+            plain: scale.temperature == 1.0,
             reciprocal: reciprocal(scale.temperature).map(|r| s.splat_f32s(r)),
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
             round: pinned(s, ROUND + f32::from(power)),
             minus_ln2_hi: pinned(s, -LN2_HI),
-            ln2_lo: pinned(s, LN2_LO),
+            minus_ln2_lo: pinned(s, -LN2_LO),
             poly: [pinned(s, p0), pinned(s, p1), pinned(s, p2), pinned(s, p3), pinned(s, p4)],
             one: pinned(s, 1.0),
         }
@@ -112,6 +116,13 @@ impl<S: Simd> Weigher<S> {
         taker: &mut impl Take<E, S>,
     ) {
         match self.reciprocal {
+            _ if self.plain => self.over_divided::<EXACT, E>(
+                s,
+                row,
+                taker,
+                #[inline(always)]
+                |below| below,
+            ),
             Some(reciprocal) => self.over_divided::<EXACT, E>(
                 s,
                 row,
@@ -208,7 +219,8 @@ impl<S: Simd> Weigher<S> {
         }
     }
 
-    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, not fused.
+    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, not fused, but where the
+    /// product is exact.
     ///
     /// Each step runs over all `N` vectors before the next does. An exp is a long chain of operations, each of which waits
     /// for the one before; a CPU looks ahead too little to find the next vector's chain behind this one's.
@@ -226,12 +238,11 @@ impl<S: Simd> Weigher<S> {
         );
         let r: [_; N] = each(
             #[inline(always)]
-            // This product is exact, so that fused or not makes no difference.
             |i| s.mul_add_e_f32s(n[i], self.minus_ln2_hi, x[i]),
         );
         let r: [_; N] = each(
             #[inline(always)]
-            |i| s.sub_f32s(r[i], s.mul_f32s(n[i], self.ln2_lo)),
+            |i| s.mul_add_e_f32s(n[i], self.minus_ln2_lo, r[i]),
         );
         // Estrin's scheme: as many operations as Horner's, but a shorter chain.
         let r2: [_; N] = each(
