@@ -106,6 +106,7 @@ pub mod mirostat;
 pub mod oracle;
 mod params;
 mod park_miller;
+mod paths;
 mod pick;
 mod prepared;
 pub mod process;
@@ -123,6 +124,7 @@ mod select;
 pub mod shapes;
 mod sketch;
 mod source;
+mod total;
 mod weighing;
 mod weights;
 
@@ -133,11 +135,11 @@ pub use error::{Error, NotFinite, Number};
 pub use level::Level;
 pub use params::SamplingParams;
 pub use park_miller::ParkMiller;
+#[doc(hidden)]
+pub use paths::{Path, Paths};
 pub use pick::{Alternative, Pick, Report};
 pub use prepared::PreparedRow;
 pub use rng::Draws;
-#[doc(hidden)]
-pub use sampler::{Path, Paths};
 pub use sampler::{Sampler, Scratch};
 
 /// The longest row, `2^20` tokens: the sum of that many masses still fits 64 bits.

@@ -5,13 +5,15 @@ use crate::error::Error;
 use crate::filter::{Decision, Kept, Stages, Typical, TypicalMemory, decide};
 use crate::full::{self, Full};
 use crate::head::{self, Head, Reach};
-use crate::kernels::{Candidate, Moments, ONE, Scale, cheap_bounds, moments, total_mass};
+use crate::kernels::{Candidate, Moments, ONE, Scale, moments};
 use crate::level::Level;
 use crate::params::SamplingParams;
+use crate::paths::{Path, Paths};
 use crate::pick::{Alternative, Pick, Report};
-use crate::rank::{Bracket, Need};
+use crate::rank::{Bracket, Need, Ranked};
 use crate::report;
 use crate::row::Row;
+use crate::total::{self, Total};
 
 /// Reused memory of a sampler: after a few rows nothing is allocated any more. One is enough for any number of samplers
 /// and vocabularies, used one after the other.
@@ -21,6 +23,7 @@ pub struct Scratch {
     pub(crate) head: head::Memory,
     pub(crate) full: full::Memory,
     typical: TypicalMemory,
+    total: total::Memory,
     few: Vec<f32>,
     paths: Paths,
     pub(crate) weights: crate::weights::Memory,
@@ -42,18 +45,18 @@ impl Scratch {
 
     /// Whether only [`Path::Full`] may decide.
     pub(crate) fn only_full(&self) -> bool {
-        self.paths.start == Path::Full
+        self.paths.start() == Path::Full
     }
 
     /// From now on only paths from this one on may decide, so that tests can reach each.
     #[doc(hidden)]
     pub fn start_at(&mut self, path: Path) {
-        self.paths.start = path;
+        self.paths.start_at(path);
     }
 
     fn parts(&mut self) -> (&mut Vec<f32>, Parts<'_>) {
-        let Self { blocks, head, full, typical, few, paths, .. } = self;
-        (blocks, Parts { head, full, typical, few, paths })
+        let Self { blocks, head, full, typical, total, few, paths, .. } = self;
+        (blocks, Parts { head, full, typical, total, few, paths })
     }
 }
 
@@ -62,55 +65,15 @@ struct Parts<'a> {
     head: &'a mut head::Memory,
     full: &'a mut full::Memory,
     typical: &'a mut TypicalMemory,
+    total: &'a mut total::Memory,
     few: &'a mut Vec<f32>,
     paths: &'a mut Paths,
 }
 
 impl Parts<'_> {
     fn again(&mut self) -> Parts<'_> {
-        let Self { head, full, typical, few, paths } = self;
-        Parts { head, full, typical, few, paths }
-    }
-}
-
-/// How a decision was made. Each gives the same tokens; they differ in what they read.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Path {
-    /// From the head of the rank and what the block maxima say of the rest.
-    #[default]
-    Bounds,
-    /// From the head of the rank and the cheap pass's bounds on the total.
-    Cheap,
-    /// From the head of the rank and the exact total.
-    Exact,
-    /// From the whole row: a sketch of it, and an exact pass for where that says to look.
-    Full,
-}
-
-/// Counts of decisions by path; greedy ones are on none.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paths {
-    start: Path,
-    /// Decisions by [`Path::Bounds`].
-    pub bounds: u64,
-    /// Decisions by [`Path::Cheap`].
-    pub cheap: u64,
-    /// Decisions by [`Path::Exact`].
-    pub exact: u64,
-    /// Decisions by [`Path::Full`].
-    pub full: u64,
-}
-
-impl Paths {
-    fn count(&mut self, path: Path) {
-        *match path {
-            Path::Bounds => &mut self.bounds,
-            Path::Cheap => &mut self.cheap,
-            Path::Exact => &mut self.exact,
-            Path::Full => &mut self.full,
-        } += 1;
+        let Self { head, full, typical, total, few, paths } = self;
+        Parts { head, full, typical, total, few, paths }
     }
 }
 
@@ -291,17 +254,17 @@ impl Sampler {
         if self.params.is_greedy() {
             return Decision::single(row.best());
         }
-        let Parts { head, full, typical, few, paths } = scratch;
+        let Parts { head, full, typical, total, few, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
         let Row { level, data, scale, .. } = *row;
         let moments =
             known.or_else(|| stages.typical_of_all().then(|| moments(level, data, scale)));
         let mut typical = Typical { level, scale, whole: moments, memory: typical };
-        let mut total = Total::new(row, moments.map(|m| m.mass));
-        while total.path < paths.start.min(Path::Exact) {
+        let mut total = Total::new(row, moments.map(|m| m.mass), total);
+        while total.path < paths.start().min(Path::Exact) {
             total.improve();
         }
-        for reach in Reaches::new(&stages, row).filter(|_| paths.start < Path::Full) {
+        for reach in Reaches::new(&stages, row).filter(|_| paths.start() < Path::Full) {
             let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
             loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
@@ -311,16 +274,25 @@ impl Sampler {
                     }
                     Err(Need::Depth) => break,
                     Err(Need::Total) if ranked.is_unbounded() => {
-                        ranked.set_total(ranked.bounds(row, few));
+                        let bounds = ranked.bounds(row, few);
+                        total.least = total.least.max(bounds.low);
+                        ranked.set_total(bounds);
                         continue;
                     }
                     Err(Need::Total) => {}
                 }
                 // Better bounds cost a pass: not where they will only show that the decision goes deeper.
                 if total.path == Path::Bounds {
-                    ranked.set_total(Bracket::exact(ranked.estimate(row, few)));
-                    if let Err(Need::Depth) = decide(&stages, u, &mut ranked, &mut typical) {
-                        break;
+                    let mut deeper = |ranked: &mut Head<'_>, total| {
+                        ranked.set_total(Bracket::exact(total));
+                        decide(&stages, u, ranked, &mut typical).err() == Some(Need::Depth)
+                    };
+                    let most = ranked.total().map_or(u64::MAX, |bounds| bounds.high);
+                    if deeper(&mut ranked, most) {
+                        let estimate = ranked.estimate(row, few);
+                        if deeper(&mut ranked, estimate) {
+                            break;
+                        }
                     }
                 }
                 match total.improve() {
@@ -346,40 +318,6 @@ impl Sampler {
 
 /// A head with less than this fraction of the mass is not worth another try.
 const FLAT: u64 = 4;
-
-/// What is known of a row's total mass, and by which path.
-struct Total<'a, E> {
-    row: &'a Row<'a, E>,
-    path: Path,
-    known: Option<Bracket>,
-}
-
-impl<'a, E: Element> Total<'a, E> {
-    fn new(row: &'a Row<'a, E>, exact: Option<u64>) -> Self {
-        let path = if exact.is_some() { Path::Exact } else { Path::Bounds };
-        Self { row, path, known: exact.map(Bracket::exact) }
-    }
-
-    /// The total itself, if it is known.
-    fn exact(&self) -> Option<u64> {
-        self.known.filter(|known| known.low == known.high).map(|known| known.low)
-    }
-
-    /// The next better bounds; `None` from the exact total on.
-    fn improve(&mut self) -> Option<Bracket> {
-        let Row { level, data, scale, .. } = *self.row;
-        let cheap = match self.path {
-            Path::Bounds => cheap_bounds(level, data, scale),
-            Path::Cheap => None,
-            Path::Exact | Path::Full => return None,
-        };
-        (self.path, self.known) = match cheap {
-            Some((low, high)) => (Path::Cheap, Some(Bracket { low, high })),
-            None => (Path::Exact, Some(Bracket::exact(total_mass(level, data, scale)))),
-        };
-        self.known
-    }
-}
 
 impl Decision {
     /// Greedy's: one token, which weighs 1.

@@ -5,7 +5,7 @@
 //! sums that are added up in f64 every [`FLUSH`] tokens. Multiply-adds are fused where the instruction set has that,
 //! so results differ between levels in their last bits; no decision may depend on them but through a proven bound.
 
-use super::padded;
+use super::BLOCK;
 use super::weight::{ONE, ROUND, Scale, pinned};
 use crate::element::{Element, LANES};
 use crate::level::Level;
@@ -86,30 +86,36 @@ fn group<E: Element, S: Simd>(
     }
 }
 
-struct Pass<'a, E> {
+struct Pass<'a, E, B> {
     row: &'a [E],
     scale: Scale,
+    blocks: B,
 }
 
-impl<E: Element> WithSimd for Pass<'_, E> {
+impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
     type Output = f64;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> f64 {
-        let exp = CheapExp::new(s, self.scale);
+        let Self { row, scale, blocks } = self;
+        let exp = CheapExp::new(s, scale);
+        let (full, rest) = row.as_chunks::<BLOCK>();
+        let mut last = [E::MASKED; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
         let mut total = [0.0f64; LANES];
         let mut sums = [0.0f32; LANES];
-        let (groups, tail) = self.row.as_chunks::<LANES>();
-        for part in groups.chunks(FLUSH / LANES) {
-            for g in part {
+        let mut room = FLUSH / BLOCK;
+        for b in blocks {
+            for g in full.get(b).unwrap_or(&last).as_chunks().0 {
                 group(s, g, &exp, &mut sums);
             }
-            for (total, sum) in total.iter_mut().zip(&mut sums) {
-                *total += f64::from(core::mem::take(sum));
+            room -= 1;
+            if room == 0 {
+                room = FLUSH / BLOCK;
+                for (total, sum) in total.iter_mut().zip(&mut sums) {
+                    *total += f64::from(core::mem::take(sum));
+                }
             }
-        }
-        if !tail.is_empty() {
-            group(s, &padded(tail), &exp, &mut sums);
         }
         let mut sum = 0.0;
         for (total, rest) in total.iter().zip(sums) {
@@ -122,11 +128,11 @@ impl<E: Element> WithSimd for Pass<'_, E> {
 /// The sum of a checked row's weights, about: the best token weighs 1.
 #[inline]
 pub(crate) fn cheap_sum<E: Element>(level: Level, row: &[E], scale: Scale) -> f64 {
-    level.run(Pass { row, scale })
+    level.run(Pass { row, scale, blocks: 0..row.len().div_ceil(BLOCK) })
 }
 
-/// Bounds on a checked row's exact total mass, both included. `None` where the scale is so extreme that they would be
-/// worth nothing.
+/// Bounds on the exact mass of some blocks of a checked row, both included. `None` where the scale is so extreme that they
+/// would be worth nothing, whatever the blocks.
 ///
 /// With `c = factor`, `t* = (l - m) log2(e) / T` and rounding unit `h = 2^-24`, the exponent of a token is off by at most
 /// `h (|t*| + |m c| + |t*|)` where the multiply-add is fused (the factor, the offset, the result), and `h (|l c|)` more,
@@ -148,6 +154,7 @@ pub(crate) fn cheap_bounds<E: Element>(
     level: Level,
     row: &[E],
     scale: Scale,
+    blocks: impl ExactSizeIterator<Item = usize>,
 ) -> Option<(u64, u64)> {
     let (factor, offset) = base_2(scale);
     // With such a maximum no `l - m` overflows, which the exact weight would take for -inf. No NaN is in these ranges.
@@ -156,12 +163,10 @@ pub(crate) fn cheap_bounds<E: Element>(
         return None;
     }
     let relative = 2f64.powi(-15) + f64::from(offset.abs()) * 2f64.powi(-22);
-    let units = cheap_sum(level, row, scale) * ONE as f64;
-    let slack = 2.0 * row.len() as f64;
-    // The conversions saturate. The best token alone has the mass 1.
-    let low = (units * (1.0 - relative) - slack) as u64;
-    let high = (units * (1.0 + relative) + slack) as u64;
-    Some((low.max(ONE), high))
+    let slack = 2.0 * (blocks.len() * BLOCK) as f64;
+    let units = level.run(Pass { row, scale, blocks }) * ONE as f64;
+    // The conversions saturate.
+    Some(((units * (1.0 - relative) - slack) as u64, (units * (1.0 + relative) + slack) as u64))
 }
 
 #[cfg(test)]
@@ -246,7 +251,8 @@ mod tests {
                 let row: Vec<f32> = (0..1 + round * 37).map(|_| next() * spread + shift).collect();
                 let scale = Scale::checked(max(level, &row).unwrap(), temperature);
                 let exact = total_mass(level, &row, scale);
-                if let Some((low, high)) = cheap_bounds(level, &row, scale) {
+                let blocks = 0..row.len().div_ceil(BLOCK);
+                if let Some((low, high)) = cheap_bounds(level, &row, scale, blocks) {
                     assert!((low..=high).contains(&exact), "{level} {round}: {low} {exact} {high}");
                     tightest = tightest.min((high - low) as f64 / exact as f64);
                 }
@@ -256,12 +262,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_summed_apart() {
+        let row: Vec<f32> = (0..1000).map(|i| -(i as f32) / 128.0).collect();
+        let scale = Scale::checked(0.0, 1.0);
+        for level in Level::tested() {
+            for blocks in [vec![], vec![0], vec![7], vec![1, 3, 6, 7]] {
+                let tokens = |b: usize| &row[b * BLOCK..row.len().min((b + 1) * BLOCK)];
+                let exact: u64 =
+                    blocks.iter().flat_map(|&b| tokens(b)).map(|&l| scale.mass(l)).sum();
+                let bounds = cheap_bounds(level, &row, scale, blocks.iter().copied()).unwrap();
+                assert!((bounds.0..=bounds.1).contains(&exact), "{level} {blocks:?}");
+                assert!((bounds.1 - bounds.0) as f64 <= exact as f64 * 1e-4 + 4096.0);
+            }
+        }
+    }
+
+    #[test]
     fn there_are_no_bounds_at_the_ends_of_the_floats() {
         // `l - m` overflows to -inf, though `l / T - m / T` does not.
         let row = [f32::MAX, f32::MIN];
         for (max, temperature) in [(f32::MAX, f32::MAX), (1.0, f32::MIN_POSITIVE), (1.0, f32::MAX)]
         {
-            let bounds = cheap_bounds(Level::best(), &row, Scale::checked(max, temperature));
+            let bounds = cheap_bounds(Level::best(), &row, Scale::checked(max, temperature), 0..1);
             assert_eq!(bounds, None, "{max} {temperature}");
         }
     }

@@ -5,7 +5,7 @@ use super::params::temperature;
 use super::row::{Frame, Make, length, row, show};
 use crate::error::Error;
 use crate::kernels::{
-    Candidate, Scale, argmax_first, cheap_bounds, collect, exp_mass, exp_weights,
+    BLOCK, Candidate, Scale, argmax_first, cheap_bounds, collect, exp_mass, exp_weights,
     exponent_histogram, max,
 };
 use crate::level::Level;
@@ -160,7 +160,7 @@ fn weighs<E: Make>(
     }
     // The bounds are for checked rows, at their own maximum.
     if *found == Ok(max)
-        && let Some((low, high)) = cheap_bounds(level, row, scale)
+        && let Some((low, high)) = cheap_bounds(level, row, scale, 0..row.len().div_ceil(BLOCK))
         && !(low..=high).contains(&want)
     {
         return Err(differ("bounds", (low, high), want));

@@ -7,9 +7,10 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::level::Level;
 use crate::params::SamplingParams;
+use crate::paths::{Path, Paths};
 use crate::pick::{Alternative, Pick, Report};
 use crate::reference;
-use crate::sampler::{Path, Paths, Sampler, Scratch};
+use crate::sampler::{Sampler, Scratch};
 use half::{bf16, f16};
 
 const PATHS: [Path; 4] = [Path::Bounds, Path::Cheap, Path::Exact, Path::Full];
