@@ -4,14 +4,14 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, ENDS, Survey, collect_between, collect_ranges, collect_some, mass,
+    Between, Candidate, ENDS, ONE, Survey, collect_between, collect_ranges, collect_some, mass,
     masses_above, nth_equal, survey,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::ring::Rings;
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
-use crate::sketch::{self, Place, Sketch};
+use crate::sketch::{self, Place, Sketch, Spot};
 use crate::weighing::Weighing;
 
 impl Keyed for Candidate {
@@ -58,10 +58,10 @@ pub(crate) struct Full<'a, E> {
     sketch: Sketch<'a>,
     /// The exact total, once it is known: it is not 0.
     total: u64,
-    /// What is known, and the ranges of logits that it is known of.
+    /// What is known, and where it was sought.
     parts: [Option<Part>; ENDS],
-    ranges: [Between; ENDS],
-    /// How much was sought so far: the first that is sought looks into the first range, and so on.
+    spots: [Spot; ENDS],
+    /// How much was sought so far: the first that is sought looks at the first spot, and so on.
     sought: usize,
     lists: &'a mut [List; ENDS],
     work: &'a mut List,
@@ -71,50 +71,52 @@ pub(crate) struct Full<'a, E> {
 
 impl<'a, E: Element> Full<'a, E> {
     /// A pass over the row for the sketch, on which `forecast` is tried to see what it will seek, and an exact pass for
-    /// that. `total` is the exact total, where it is known.
+    /// that. `total` is the exact total, where it is known. Unless everything is sought by its mass, the sketch should be
+    /// of the `whole` row.
     pub fn new(
         row: &'a Row<'a, E>,
         total: Option<u64>,
+        whole: bool,
         memory: &'a mut Memory,
         forecast: impl FnOnce(&mut Sketch<'_>),
     ) -> Self {
         let Memory { sketch, lists, work, weighing, buffers } = memory;
-        let mut sketch = Sketch::new(row, sketch);
+        let mut sketch = Sketch::new(row, whole, sketch);
         forecast(&mut sketch);
         let wanted = sketch.wanted();
         let parts = [None; ENDS];
-        let ranges = wanted.ranges;
+        let spots = wanted.spots;
         let total = total.unwrap_or(0);
         let mut full =
-            Self { row, sketch, total, parts, ranges, sought: 0, lists, work, weighing, buffers };
+            Self { row, sketch, total, parts, spots, sought: 0, lists, work, weighing, buffers };
         if total == 0 || wanted.len > 0 {
             full.look();
         }
         full
     }
 
-    /// Looks into another range for what is sought now.
-    fn look_into(&mut self, range: Between) {
-        self.ranges[self.sought.min(ENDS - 1)] = range;
+    /// Looks somewhere else for what is sought now.
+    fn look_at(&mut self, spot: Spot) {
+        self.spots[self.sought.min(ENDS - 1)] = spot;
         self.look();
     }
 
     /// One exact pass for the masses, one more for the tokens.
     fn look(&mut self) {
         let Row { level, data, blocks, scale, .. } = *self.row;
-        let ranges = self.ranges;
+        let ends = self.spots.map(|spot| spot.range.end);
+        let mut above = [0; ENDS];
+        if self.sketch.all_equal() {
+            self.total = data.len() as u64 * ONE;
+            above = ends.map(|end| if scale.max() >= end { self.total } else { 0 });
+        } else if self.total == 0 || ends.iter().any(|&end| end <= scale.max()) {
+            (self.total, above) = masses_above(level, data, scale, ends);
+        }
+        let places = [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, above[i]));
+        let ranges = places.map(|(range, _)| range);
         let [a, b] = ranges;
         let nothing = b == a || b == Between::NOTHING;
         let surveys = [self.equals(a), if nothing { None } else { self.equals(b) }];
-        let mut above = [0; ENDS];
-        if let [Some(Survey { inside, extent: (value, _), .. }), _] = surveys
-            && inside == data.len() as u64
-        {
-            self.total = inside * scale.mass(value);
-            above = ranges.map(|range| if value >= range.end { self.total } else { 0 });
-        } else if self.total == 0 || ranges.iter().any(|range| range.end <= scale.max()) {
-            (self.total, above) = masses_above(level, data, scale, ranges.map(|range| range.end));
-        }
 
         let [first, second] = self.lists.each_mut().map(|list| {
             list.tokens.clear();
@@ -127,22 +129,22 @@ impl<'a, E: Element> Full<'a, E> {
             [true, true] => collect_ranges(level, data, blocks, [a, b], [first, second]),
         };
         for i in 0..ENDS {
-            self.parts[i] = Some(match surveys[i] {
-                Some(Survey { above: count, inside, extent: (value, _) }) => Part {
-                    range: ranges[i],
-                    above: (count, above[i]),
-                    inside: (inside, inside * scale.mass(value)),
-                    equal: Some(value),
-                },
+            let (count, inside, equal) = match surveys[i] {
+                Some(Survey { above, inside, extent: (value, _) }) => {
+                    (above, (inside, inside * scale.mass(value)), Some(value))
+                }
                 None => {
                     let List { tokens, masses } = &mut self.lists[i];
                     masses.clear();
                     let weights = self.weighing.weigh(level, scale, tokens);
                     masses.extend(weights.iter().map(|&w| mass(w)));
-                    let inside = (tokens.len() as u64, masses.iter().sum());
-                    Part { range: ranges[i], above: (counts[i], above[i]), inside, equal: None }
+                    (counts[i], (tokens.len() as u64, masses.iter().sum()), None)
                 }
-            });
+            };
+            let (range, upwards) = places[i];
+            // Known is the mass above the spot. A range that begins there is a part of that.
+            let mass = if upwards { above[i] - inside.1 } else { above[i] };
+            self.parts[i] = Some(Part { range, above: (count, mass), inside, equal });
         }
         if nothing {
             self.parts[1] = None;
@@ -180,11 +182,12 @@ impl<'a, E: Element> Full<'a, E> {
             Target::Mass(m) => Place::Mass(m, self.total),
             Target::Count(c) => Place::Count(c),
         };
-        for more in [0, 256, 8192, u64::MAX] {
+        // Without what a look has told it, a sample is too vague for no more.
+        for more in [0, 1024, 8192, u64::MAX].into_iter().skip(self.sketch.is_sampled().into()) {
             if let Some(i) = self.part_of(target) {
                 return self.select(i, target);
             }
-            self.look_into(self.sketch.around(place, more));
+            self.look_at(self.sketch.around(place, more));
         }
         let i = self.part_of(target)?;
         self.select(i, target)
@@ -232,7 +235,7 @@ impl<'a, E: Element> Full<'a, E> {
             parts.iter().position(|part| part.as_ref().is_some_and(holds))
         };
         if place(&self.parts).is_none() {
-            self.look_into(Between { low: logit, end: logit });
+            self.look_at(Spot::at(Between { low: logit, end: logit }));
         }
         let i = place(&self.parts)?;
         let part = self.parts[i]?;
@@ -306,11 +309,11 @@ impl<E: Element> Ranked for Full<'_, E> {
         let (outer, inner) = rings.around(target, self.total, width);
         let outer = self.sketch.range(outer);
         let inner = inner.map(|inner| self.sketch.range(inner));
-        self.ranges = match inner {
-            None => [outer, Between::NOTHING],
+        self.spots = match inner {
+            None => [Spot::at(outer), Spot::NOWHERE],
             Some(inner) => [
-                Between { low: inner.end, end: outer.end },
-                Between { low: outer.low, end: inner.low },
+                Spot::at(Between { low: inner.end, end: outer.end }),
+                Spot::at(Between { low: outer.low, end: inner.low }),
             ],
         };
         self.look();
@@ -387,6 +390,7 @@ fn merge(mut a: &[Candidate], mut b: &[Candidate], out: &mut Vec<Candidate>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::BLOCK;
     use crate::level::Level;
 
     /// Prefixes of a row of equal logits, with what a filter before them would have made the sketch look at, too.
@@ -395,7 +399,7 @@ mod tests {
         let data = vec![1.0f32; 5000];
         let (mut blocks, mut memory) = (Vec::new(), Memory::default());
         let row = Row::new(&data, 1.0, 0.0, Level::best(), &mut blocks).unwrap();
-        let mut full = Full::new(&row, None, &mut memory, |sketch| {
+        let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
             let _ = sketch.seek(Seek::Count(10));
             let _ = sketch.seek(Seek::Weight(0.05));
         });
@@ -403,5 +407,50 @@ mod tests {
         assert_eq!((ten.count, ten.mass, ten.bound.id()), (10, 10 * crate::kernels::ONE, 9));
         let all = full.seek(Seek::Weight(0.05)).unwrap();
         assert_eq!((all.count, all.mass), (5000, 5000 * crate::kernels::ONE));
+    }
+
+    /// Rows whose sampled blocks are nothing like the others, so that the sketch looks in the wrong places.
+    #[test]
+    fn a_sample_that_misleads_does_not_mislead_the_answer() {
+        let (mut blocks, mut memory) = (Vec::new(), Memory::default());
+        for (inside, outside) in [(0.0, 1.5), (1.5, 0.0), (-40.0, 0.0), (0.0, 0.0)] {
+            let logit = |i: usize| {
+                let sampled = (i / BLOCK).is_multiple_of(4);
+                (i * 7919 % 10_007) as f32 / 10_007.0 + if sampled { inside } else { outside }
+            };
+            let mut data: Vec<f32> = (0..20_000).map(logit).collect();
+            // The largest of each block, so that maxima don't tell which are like which.
+            for (b, block) in data.chunks_mut(BLOCK).enumerate() {
+                block[block.len() - 1] = 2.5 + (b * 37 % 157) as f32 / 1024.0;
+            }
+            let row = Row::new(&data, 0.7, 0.0, Level::best(), &mut blocks).unwrap();
+            let mut rank: Vec<Candidate> =
+                data.iter().enumerate().map(|(i, &l)| Candidate::new(i as u32, l)).collect();
+            rank.sort_unstable();
+            let mut sum = 0;
+            let sums: Vec<u64> = rank
+                .iter()
+                .map(|t| {
+                    sum += row.scale.mass(t.logit());
+                    sum
+                })
+                .collect();
+            for share in 0..40 {
+                let target = sum / 40 * share;
+                let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
+                    let _ = sketch.seek(Seek::Mass(target));
+                    let _ = sketch.seek(Seek::Mass(sum - target));
+                });
+                // The later ones fall around what the first look knows.
+                for more in [0, 3, 11, 37, 150] {
+                    let target = (target + more * (sum / 20_000)).min(sum - 1);
+                    let found = full.seek(Seek::Mass(target)).unwrap();
+                    let n = sums.partition_point(|&sum| sum <= target);
+                    let want = (n as u64 + 1, sums[n], rank[n].id());
+                    let found = (found.count, found.mass, found.bound.id());
+                    assert_eq!(found, want, "{share} {more}");
+                }
+            }
+        }
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, survey, weights_into,
+    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, survey, threshold,
+    weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
 use crate::row::Row;
@@ -13,6 +14,8 @@ use core::ops::RangeInclusive;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     counters: Counters,
+    /// The blocks that are all counted, then those that stand for others, too.
+    blocks: [Vec<usize>; 2],
     counts: Vec<u32>,
     zoomed: Vec<u32>,
     middles: Vec<f32>,
@@ -26,6 +29,10 @@ pub(crate) struct Sketch<'a> {
     grid: Grid,
     zoom: Option<Zoom>,
     scale: Scale,
+    /// Whether all tokens have the same logit.
+    all_equal: bool,
+    /// Whether only a part of the row was counted.
+    sampled: bool,
     /// The lowest logit with mass.
     lowest: f32,
     counts: &'a [u32],
@@ -51,29 +58,53 @@ const FEW: u64 = 16;
 /// A step with at least a row's length by this of its tokens is worth a closer look.
 const CROWDED: usize = 8;
 
-/// Ranges of logits that a decision seems to depend on, as many as one pass can look at.
+/// Of a long row's blocks every so manieth is counted, and stands for the others; but all of those with the largest
+/// maxima are, one of so many, since a few tokens may have most of the mass.
+const ONE_OF: usize = 4;
+const BEST_OF: usize = 16;
+
+/// A range of logits to look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    pub range: Between,
+    /// What seems to be reached in it, and the first of its steps.
+    aim: Option<(f64, usize)>,
+}
+
+impl Spot {
+    /// No logit.
+    pub const NOWHERE: Self = Self::at(Between::NOTHING);
+
+    /// All of a range.
+    pub const fn at(range: Between) -> Self {
+        Self { range, aim: None }
+    }
+}
+
+/// Where a decision seems to depend on the row, as many places as one pass can look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    pub ranges: [Between; ENDS],
+    pub spots: [Spot; ENDS],
     pub len: usize,
 }
 
 impl Wanted {
     /// None yet.
-    pub const NONE: Self = Self { ranges: [Between::NOTHING; ENDS], len: 0 };
+    pub const NONE: Self = Self { spots: [Spot::NOWHERE; ENDS], len: 0 };
 
-    fn push(&mut self, range: Between) {
-        if let Some(place) = self.ranges.get_mut(self.len) {
-            *place = range;
+    fn push(&mut self, spot: Spot) {
+        if let Some(place) = self.spots.get_mut(self.len) {
+            *place = spot;
             self.len += 1;
         }
     }
 }
 
 impl<'a> Sketch<'a> {
-    /// One pass over the row.
-    pub fn new<E: Element>(row: &Row<'_, E>, memory: &'a mut Memory) -> Self {
-        let Memory { counters, counts, zoomed, middles, weights, masses } = memory;
+    /// One pass over the row, or over a part of it: then what is sought by its mass is found with the help of
+    /// [`narrow`](Self::narrow), and for anything else this is a poor guide.
+    pub fn new<E: Element>(row: &Row<'_, E>, whole: bool, memory: &'a mut Memory) -> Self {
+        let Memory { counters, blocks, counts, zoomed, middles, weights, masses } = memory;
         let Row { level, data, scale, .. } = *row;
         let lowest = scale.logit_of(weight_of_mass(1));
         // The grid spans what a sample spans: nearly all tokens may lie close together.
@@ -82,19 +113,25 @@ impl<'a> Sketch<'a> {
         let least = sample.filter(|l| *l > f32::NEG_INFINITY).fold(scale.max(), f32::min);
         let mixed = least < scale.max();
         let grid = Grid::new(scale.max(), if mixed { least.max(lowest) } else { lowest });
-        if !mixed && survey(level, data, Between::from(scale.max())).inside == data.len() as u64 {
-            counts.clear();
-            counts.resize(STEPS, 0);
+        pick(row, whole, blocks);
+        let sampled = !blocks[1].is_empty();
+        counts.clear();
+        counts.resize(STEPS, 0);
+        let all_equal =
+            !mixed && survey(level, data, Between::from(scale.max())).inside == data.len() as u64;
+        if all_equal {
             counts[0] = data.len() as u32;
         } else {
-            count(level, data, grid, counters, counts);
+            count_blocks(row, grid, blocks, counters, counts);
         }
         middles.clear();
         middles.extend((0..STEPS).map(|step| grid.middle(step)));
 
         let zoom = zoom(row, grid, counts);
         if let Some(Zoom { step, grid }) = zoom {
-            count(level, data, grid, counters, zoomed);
+            zoomed.clear();
+            zoomed.resize(STEPS, 0);
+            count_blocks(row, grid, blocks, counters, zoomed);
             // The last step has all tokens that are not in the others.
             let others: u32 = zoomed[..STEPS - 1].iter().sum();
             zoomed[STEPS - 1] = counts[step].saturating_sub(others);
@@ -108,12 +145,34 @@ impl<'a> Sketch<'a> {
         masses.extend(counts.iter().zip(&*weights).map(|(&n, &w)| u64::from(n) * mass(w)));
         let total = masses.iter().sum();
         let wanted = Wanted::NONE;
-        Self { grid, zoom, scale, lowest, counts, middles, masses, total, wanted }
+        Self {
+            grid,
+            zoom,
+            scale,
+            all_equal,
+            sampled,
+            lowest,
+            counts,
+            middles,
+            masses,
+            total,
+            wanted,
+        }
     }
 
     /// What was sought so far.
     pub fn wanted(&self) -> Wanted {
         self.wanted
+    }
+
+    /// Whether only a part of the row was counted.
+    pub fn is_sampled(&self) -> bool {
+        self.sampled
+    }
+
+    /// Whether all tokens have the same logit, none of them masked.
+    pub fn all_equal(&self) -> bool {
+        self.all_equal
     }
 
     /// The lowest logit with mass.
@@ -172,7 +231,7 @@ impl<'a> Sketch<'a> {
     /// The logits around the place where a mass out of a total, or a count, seems to be reached, with at least `more` tokens
     /// on either side, if there are so many. Where tokens are few, a step's mass is little more than a guess, so that some
     /// are always taken.
-    pub fn around(&self, place: Place, more: u64) -> Between {
+    pub fn around(&self, place: Place, more: u64) -> Spot {
         let step = self.find(place).step;
         let more = if self.counts[step] < SPARSE { more.max(FEW) } else { more };
         let (mut first, mut end) = (step, step);
@@ -185,7 +244,41 @@ impl<'a> Sketch<'a> {
             end += 1;
             below += u64::from(self.counts[end]);
         }
-        self.range(first..=end)
+        Spot::at(self.range(first..=end))
+    }
+
+    /// Where something seems to be reached, at first.
+    fn spot(&self, place: Place) -> Spot {
+        match place {
+            Place::Mass(mass, total) if self.sampled => {
+                let step = self.find(place).step;
+                let aim = Some((mass as f64 / total.max(1) as f64, step));
+                Spot { range: self.range(step..=step), aim }
+            }
+            _ => self.around(place, 0),
+        }
+    }
+
+    /// The part of the row in which a spot's aim seems to be reached, now that the masses of all tokens and of those above
+    /// the spot are known: a range of logits that ends where the spot does, or one that begins there, and then `true`.
+    pub fn narrow(&self, spot: Spot, total: u64, above: u64) -> (Between, bool) {
+        let Some((share, step)) = spot.aim else { return (spot.range, false) };
+        let missing = share * total as f64 - above as f64;
+        // Steps are taken until they hold what is missing and, since tokens were sampled, three standard deviations more.
+        let (mut mass, mut tokens) = (0.0, 0.0);
+        let mut is_enough = |step: usize| {
+            tokens += f64::from(self.counts[step]);
+            mass += self.masses[step] as f64;
+            mass >= missing.abs() * (1.0 + 3.0 * (ONE_OF as f64 / tokens).sqrt())
+        };
+        if missing < 0.0 && step > 0 {
+            let first = (0..step).rev().find(|&step| is_enough(step)).unwrap_or(0);
+            (self.range(first..=step - 1), true)
+        } else {
+            let last = self.masses.len() - 1;
+            let end = (step..=last).find(|&step| is_enough(step)).unwrap_or(last);
+            (self.range(step..=end), false)
+        }
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
@@ -222,6 +315,43 @@ impl<'a> Sketch<'a> {
     }
 }
 
+/// Which blocks to count.
+fn pick<E: Element>(row: &Row<'_, E>, whole: bool, [all, some]: &mut [Vec<usize>; 2]) {
+    all.clear();
+    some.clear();
+    let n = row.blocks.len();
+    if whole || n < BEST_OF {
+        all.extend(0..n);
+        return;
+    }
+    let low = threshold(row.level, row.blocks, row.scale.max(), n / BEST_OF);
+    let mut others = 0;
+    for (b, &top) in row.blocks.iter().enumerate() {
+        if top >= low {
+            all.push(b);
+        } else {
+            if others % ONE_OF == 0 {
+                some.push(b);
+            }
+            others += 1;
+        }
+    }
+}
+
+/// About the number of tokens on each step of a grid.
+fn count_blocks<E: Element>(
+    row: &Row<'_, E>,
+    grid: Grid,
+    blocks: &[Vec<usize>; 2],
+    counters: &mut Counters,
+    out: &mut [u32],
+) {
+    for (blocks, factor) in blocks.iter().zip([1, ONE_OF as u32]) {
+        let blocks = blocks.iter().copied();
+        count(row.level, row.data, grid, blocks, factor, counters, out);
+    }
+}
+
 /// A finer grid for the step that holds most of a row's tokens, unless they are all the same or have no mass.
 fn zoom<E: Element>(row: &Row<'_, E>, grid: Grid, counts: &[u32]) -> Option<Zoom> {
     let (step, &most) = counts[..STEPS - 1].iter().enumerate().max_by_key(|(_, n)| **n)?;
@@ -252,26 +382,21 @@ struct At {
 /// So that a decision can be tried on it, to see what it depends on.
 impl Ranked for Sketch<'_> {
     fn seek(&mut self, seek: Seek) -> Result<Prefix, Need> {
-        let (at, range) = match seek {
+        let (at, spot) = match seek {
             Seek::Mass(mass) => {
                 let place = Place::Mass(mass, self.total);
                 let at = self.find(place);
-                (
-                    At { mass: mass.saturating_add(1).min(self.total.max(1)), ..at },
-                    self.around(place, 0),
-                )
+                (At { mass: mass.saturating_add(1).min(self.total.max(1)), ..at }, self.spot(place))
             }
-            Seek::Count(count) => {
-                (self.find(Place::Count(count)), self.around(Place::Count(count), 0))
-            }
+            Seek::Count(count) => (self.find(Place::Count(count)), self.spot(Place::Count(count))),
             Seek::Weight(_) | Seek::Logit(_) => {
                 let logit = self.logit(seek);
                 let step = self.step(logit);
                 let mass = self.masses[..=step].iter().sum();
-                (At { step, count: 1, mass }, self.range(step..=step))
+                (At { step, count: 1, mass }, Spot::at(self.range(step..=step)))
             }
         };
-        self.wanted.push(range);
+        self.wanted.push(spot);
         let bound = Candidate::new(0, self.middles[at.step]);
         Ok(Prefix { count: at.count.max(1), mass: at.mass.max(1), bound })
     }

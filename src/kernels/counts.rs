@@ -1,6 +1,6 @@
 //! How many of a row's tokens lie on each step of an even grid of logits: a first picture of a row that is not peaked.
 
-use super::for_batches;
+use super::BLOCK;
 use super::threshold::{float_of, order_of, smallest};
 use super::weight::ROUND;
 use crate::element::{Element, LANES};
@@ -65,65 +65,74 @@ const APART: usize = STEPS + 16;
 /// Reused memory of [`count`].
 pub(crate) type Counters = Vec<[u32; APART]>;
 
-struct Pass<'a, E> {
+struct Pass<'a, E, B> {
     row: &'a [E],
     grid: Grid,
+    blocks: B,
     counters: &'a mut [[u32; APART]; COPIES],
 }
 
-impl<E: Element> WithSimd for Pass<'_, E> {
-    type Output = ();
+impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
+    /// How many masked tokens were counted that the row doesn't have.
+    type Output = u32;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) {
-        let Self { row, grid, counters } = self;
+    fn with_simd<S: Simd>(self, s: S) -> u32 {
+        let Self { row, grid, blocks, counters } = self;
         let (top, fineness) = (s.splat_f32s(grid.top), s.splat_f32s(grid.fineness));
-        let (last, round) = (s.splat_f32s((STEPS - 1) as f32), s.splat_f32s(ROUND));
+        let (last_step, round) = (s.splat_f32s((STEPS - 1) as f32), s.splat_f32s(ROUND));
         let zero = s.splat_f32s(0.0);
-        for_batches(
-            row,
-            #[inline(always)]
-            |groups| {
-                for group in groups {
-                    let logits = E::widen(group);
-                    let mut places = [0u32; LANES];
-                    let out = S::as_mut_simd_u32s(&mut places).0.iter_mut();
-                    for (place, &logit) in out.zip(S::as_simd_f32s(&logits).0) {
-                        let below = s.mul_f32s(s.sub_f32s(top, logit), fineness);
-                        let step = s.min_f32s(below, last);
-                        let above = s.less_than_f32s(below, zero);
-                        let step = s.add_f32s(s.select_f32s(above, last, step), round);
-                        *place = s.transmute_u32s_f32s(step);
-                    }
-                    // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
-                    for (i, &place) in black_box(&places).iter().enumerate() {
-                        // The remainder takes the constant's bits away.
-                        counters[i % COPIES][place as usize % STEPS] += 1;
-                    }
+        let (full, rest) = row.as_chunks::<BLOCK>();
+        let mut last = [E::MASKED; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        let mut filled_up = 0;
+        for b in blocks {
+            let block = full.get(b).unwrap_or(&last);
+            if b == full.len() {
+                filled_up += (BLOCK - rest.len()) as u32;
+            }
+            for group in block.as_chunks().0 {
+                let logits = E::widen(group);
+                let mut places = [0u32; LANES];
+                let out = S::as_mut_simd_u32s(&mut places).0.iter_mut();
+                for (place, &logit) in out.zip(S::as_simd_f32s(&logits).0) {
+                    let below = s.mul_f32s(s.sub_f32s(top, logit), fineness);
+                    let step = s.min_f32s(below, last_step);
+                    let above = s.less_than_f32s(below, zero);
+                    let step = s.add_f32s(s.select_f32s(above, last_step, step), round);
+                    *place = s.transmute_u32s_f32s(step);
                 }
-            },
-        );
+                // Left alone, the compiler takes vectors apart lane by lane; loads from memory are much cheaper.
+                for (i, &place) in black_box(&places).iter().enumerate() {
+                    // The remainder takes the constant's bits away.
+                    counters[i % COPIES][place as usize % STEPS] += 1;
+                }
+            }
+        }
+        filled_up
     }
 }
 
-/// The number of a checked row's tokens on each step, into `out`. Masked ones are on the last.
+/// Adds the number of tokens on each step in some blocks of a checked row, times `factor`, to `out`, which is as long as
+/// there are steps. Masked tokens are on the last.
 pub(crate) fn count<E: Element>(
     level: Level,
     row: &[E],
     grid: Grid,
+    blocks: impl Iterator<Item = usize>,
+    factor: u32,
     counters: &mut Counters,
-    out: &mut Vec<u32>,
+    out: &mut [u32],
 ) {
     counters.clear();
     counters.resize(COPIES, [0; APART]);
     if let Some(counters) = counters.first_chunk_mut() {
-        level.run(Pass { row, grid, counters });
+        let filled_up = level.run(Pass { row, grid, blocks, counters: &mut *counters });
+        counters[0][STEPS - 1] = counters[0][STEPS - 1].wrapping_sub(filled_up);
     }
-    out.clear();
-    out.extend((0..STEPS).map(|step| counters.iter().map(|copy| copy[step]).sum::<u32>()));
-    // A row's last group may have been filled up.
-    if let Some(last) = out.last_mut() {
-        *last -= (row.len().next_multiple_of(LANES) - row.len()) as u32;
+    for (step, out) in out.iter_mut().enumerate() {
+        let sum = counters.iter().fold(0u32, |sum, copy| sum.wrapping_add(copy[step]));
+        *out += factor * sum;
     }
 }
 
@@ -137,7 +146,7 @@ mod tests {
             (0..5000).map(|i| ((i * 7919) % 4999) as f32 * 0.004 - 12.0).collect();
         row[77] = f32::NEG_INFINITY;
         let top = row.iter().copied().fold(f32::MIN, f32::max);
-        let (mut counters, mut counts) = (Vec::new(), Vec::new());
+        let mut counters = Vec::new();
         for (top, low) in [
             (top, -12.0),
             (top, 3.0),
@@ -149,9 +158,16 @@ mod tests {
             let grid = Grid::new(top, low);
             for level in Level::tested() {
                 for n in [1, 16, 17, 128, row.len()] {
-                    count(level, &row[..n], grid, &mut counters, &mut counts);
+                    let (row, mut counts) = (&row[..n], vec![0; STEPS]);
+                    // The even blocks count thrice, the odd ones once.
+                    let blocks = n.div_ceil(BLOCK);
+                    for (first, factor) in [(0, 3), (1, 1)] {
+                        let some = (first..blocks).step_by(2);
+                        count(level, row, grid, some, factor, &mut counters, &mut counts);
+                    }
                     let mut want = vec![0; STEPS];
-                    row[..n].iter().for_each(|&l| want[grid.step(l)] += 1);
+                    let times = |i| [3, 1][i / BLOCK % 2];
+                    row.iter().enumerate().for_each(|(i, &l)| want[grid.step(l)] += times(i));
                     assert_eq!(counts, want, "{level} {n} {low}");
                 }
             }
