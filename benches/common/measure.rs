@@ -110,8 +110,8 @@ pub struct Times {
     pub worst: f64,
 }
 
-/// Lets contestants take turns, row by row, `rounds` times over all rows, after a round that doesn't count. `context`
-/// holds what they share.
+/// Lets contestants take turns, row by row, `rounds` times over all rows, after a round that doesn't count. Another one
+/// begins in each round: whoever does finds the row farther away from the caches. `context` holds what they share.
 pub fn alternate<C>(
     context: &mut C,
     contestants: &mut [Contestant<'_, C>],
@@ -120,10 +120,11 @@ pub fn alternate<C>(
     let mut times = vec![vec![Vec::new(); ROWS]; contestants.len()];
     for round in 0..=rounds {
         for row in 0..ROWS {
-            for (contestant, times) in contestants.iter_mut().zip(&mut times) {
-                let time = contestant(context, row, round);
+            for place in 0..contestants.len() {
+                let turn = (place + round) % contestants.len();
+                let time = contestants[turn](context, row, round);
                 if round > 0 {
-                    times[row].push(time.as_secs_f64() * 1e6);
+                    times[turn][row].push(time.as_secs_f64() * 1e6);
                 }
             }
         }
