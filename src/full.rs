@@ -105,14 +105,15 @@ impl<'a, E: Element> Full<'a, E> {
     fn look(&mut self) {
         let Row { level, data, blocks, scale, .. } = *self.row;
         let ends = self.spots.map(|spot| spot.range.end);
-        let mut above = [0; ENDS];
+        let mut above = [(0, 0); ENDS];
         if self.sketch.all_equal() {
-            self.total = data.len() as u64 * ONE;
-            above = ends.map(|end| if scale.max() >= end { self.total } else { 0 });
+            let count = data.len() as u64;
+            self.total = count * ONE;
+            above = ends.map(|end| if scale.max() >= end { (count, self.total) } else { (0, 0) });
         } else if self.total == 0 || ends.iter().any(|&end| end <= scale.max()) {
             (self.total, above) = masses_above(level, data, scale, ends);
         }
-        let places = [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, above[i]));
+        let places = [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, above[i].1));
         let ranges = places.map(|(range, _)| range);
         let [a, b] = ranges;
         let nothing = b == a || b == Between::NOTHING;
@@ -122,28 +123,32 @@ impl<'a, E: Element> Full<'a, E> {
             list.tokens.clear();
             &mut list.tokens
         });
-        let counts = match [surveys[0].is_none(), surveys[1].is_none() && !nothing] {
-            [false, false] => [0, 0],
-            [true, false] => [collect_between(level, data, blocks, a, first), 0],
-            [false, true] => [0, collect_between(level, data, blocks, b, second)],
+        match [surveys[0].is_none(), surveys[1].is_none() && !nothing] {
+            [false, false] => {}
+            [true, false] => collect_between(level, data, blocks, a, first),
+            [false, true] => collect_between(level, data, blocks, b, second),
             [true, true] => collect_ranges(level, data, blocks, [a, b], [first, second]),
-        };
+        }
         for i in 0..ENDS {
-            let (count, inside, equal) = match surveys[i] {
-                Some(Survey { above, inside, extent: (value, _) }) => {
-                    (above, (inside, inside * scale.mass(value)), Some(value))
+            let (inside, equal) = match surveys[i] {
+                Some(Survey { inside, extent: (value, _) }) => {
+                    ((inside, inside * scale.mass(value)), Some(value))
                 }
                 None => {
                     let List { tokens, masses } = &mut self.lists[i];
                     masses.clear();
                     let weights = self.weighing.weigh(level, scale, tokens);
                     masses.extend(weights.iter().map(|&w| mass(w)));
-                    (counts[i], (tokens.len() as u64, masses.iter().sum()), None)
+                    ((tokens.len() as u64, masses.iter().sum()), None)
                 }
             };
             let (range, upwards) = places[i];
-            // Known is the mass above the spot. A range that begins there is a part of that.
-            let mass = if upwards { above[i] - inside.1 } else { above[i] };
+            let (mut count, mut mass) = above[i];
+            if upwards {
+                // Known is what lies above the spot. A range that begins there is a part of that.
+                count -= inside.0;
+                mass -= inside.1;
+            }
             self.parts[i] = Some(Part { range, above: (count, mass), inside, equal });
         }
         if nothing {

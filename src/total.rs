@@ -114,7 +114,7 @@ impl<'a, E: Element> Total<'a, E> {
         let tops = STAGES.map(|share| sample[(sample.len() as f32 * share) as usize].max(f32::MIN));
         let (all, above) = masses_above(level, blocks, scale, tops);
         for (end, (top, above)) in self.ends.iter_mut().zip(tops.into_iter().zip(above)) {
-            *end = (top, all - above);
+            *end = (top, all - above.1);
         }
     }
 }

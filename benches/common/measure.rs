@@ -117,19 +117,20 @@ pub fn alternate<C>(
     contestants: &mut [Contestant<'_, C>],
     rounds: usize,
 ) -> Vec<Times> {
-    let mut times = vec![vec![Vec::new(); ROWS]; contestants.len()];
+    let mut times = vec![vec![Vec::new(); contestants.len()]; ROWS];
     for round in 0..=rounds {
-        for row in 0..ROWS {
-            for place in 0..contestants.len() {
-                let turn = (place + round) % contestants.len();
-                let time = contestants[turn](context, row, round);
+        for (row, times) in times.iter_mut().enumerate() {
+            let first = round % contestants.len();
+            for turn in (first..contestants.len()).chain(0..first) {
+                let time = contestants[turn](context, row, round).as_secs_f64() * 1e6;
                 if round > 0 {
-                    times[turn][row].push(time.as_secs_f64() * 1e6);
+                    times[turn].push(time);
                 }
             }
         }
     }
-    let summary = |rows: Vec<Vec<f64>>| {
+    let summary = |turn: usize| {
+        let rows: Vec<Vec<f64>> = times.iter().map(|row| row[turn].clone()).collect();
         let medians: Vec<f64> = rows.iter().map(|t| median(t.clone())).collect();
         Times {
             median: median(rows.into_iter().flatten().collect()),
@@ -137,7 +138,7 @@ pub fn alternate<C>(
             worst: medians.iter().copied().fold(0.0, f64::max),
         }
     };
-    times.into_iter().map(summary).collect()
+    (0..contestants.len()).map(summary).collect()
 }
 
 /// The median of some numbers, 0 of none.

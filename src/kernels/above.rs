@@ -1,4 +1,4 @@
-//! Exact masses above logits, with the exact total, in one pass.
+//! Numbers and exact masses of the tokens above logits, with the exact total, in one pass.
 
 use super::exp::{HI_BITS, Halves, LO_ROUND, Sum};
 use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher};
@@ -23,19 +23,22 @@ struct Above<S: Simd> {
     nothing: (S::u32s, S::u32s),
     total: Sum<S>,
     above: [Sum<S>; ENDS],
+    counts: [S::u32s; ENDS],
 }
 
 impl<E: Element, S: Simd> Take<E, S> for Above<S> {
     #[inline(always)]
     fn take(&mut self, s: S, logits: &Batch<E>, _: &Lanes, w: &Lanes) {
-        let (mut total, mut above) = (self.total, self.above);
+        let (mut total, mut above, mut counts) = (self.total, self.above, self.counts);
+        let (zero, one) = (s.splat_u32s(0), s.splat_u32s(1));
         for (logits, w) in logits.iter().zip(w) {
             let keys = E::keys(logits);
             for (&key, &t) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_f32s(w).0) {
                 let (hi, lo) = self.halves.of(s, t);
                 total.add(s, (hi, lo));
-                for (above, &end) in above.iter_mut().zip(&self.ends) {
+                for ((above, count), &end) in above.iter_mut().zip(&mut counts).zip(&self.ends) {
                     let reaches = s.greater_than_or_equal_f32s(key, end);
+                    *count = s.add_u32s(*count, s.select_u32s(reaches, one, zero));
                     let hi = s.select_u32s(reaches, hi, self.nothing.0);
                     let lo = s.select_u32s(reaches, lo, self.nothing.1);
                     above.add(s, (hi, lo));
@@ -46,12 +49,12 @@ impl<E: Element, S: Simd> Take<E, S> for Above<S> {
         for above in &mut above {
             above.make_room(s);
         }
-        (self.total, self.above) = (total, above);
+        (self.total, self.above, self.counts) = (total, above, counts);
     }
 }
 
 impl<E: Element> WithSimd for Pass<'_, E> {
-    type Output = (u64, [u64; ENDS]);
+    type Output = (u64, [(u64, u64); ENDS]);
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Self::Output {
@@ -64,21 +67,26 @@ impl<E: Element> WithSimd for Pass<'_, E> {
             nothing: (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits())),
             total: Sum::new(s),
             above: [Sum::new(s); ENDS],
+            counts: [s.splat_u32s(0); ENDS],
         };
         Weigher::new(s, self.scale, HI_BITS).over::<false, E>(s, self.row, &mut above);
-        let sums = above.above;
-        (above.total.total(), [sums[0].total(), sums[1].total()])
+        let Above { total, above, counts, .. } = above;
+        let mut found = [(0, 0); ENDS];
+        for ((found, sum), &count) in found.iter_mut().zip(above).zip(&counts) {
+            *found = (super::equal::total::<S>(count), sum.total());
+        }
+        (total.total(), found)
     }
 }
 
-/// The exact total mass of a row, and that of the tokens at or above each of `ends`.
+/// The exact total mass of a row, and the number and the mass of the tokens at or above each of `ends`.
 #[inline]
 pub(crate) fn masses_above<E: Element>(
     level: Level,
     row: &[E],
     scale: Scale,
     ends: [f32; ENDS],
-) -> (u64, [u64; ENDS]) {
+) -> (u64, [(u64, u64); ENDS]) {
     level.run(Pass { row, scale, ends })
 }
 
@@ -87,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_masses_are_those_of_a_plain_loop() {
+    fn they_are_those_of_a_plain_loop() {
         let row: Vec<f32> = (0..150_000).map(|i| ((i * 7919) % 1009) as f32 * 0.01 - 6.0).collect();
         for level in Level::tested() {
             for n in [1, 127, 128, 129, 2000, row.len()] {
@@ -95,11 +103,13 @@ mod tests {
                 let max = row.iter().copied().fold(f32::MIN, f32::max);
                 let scale = Scale::checked(max, 0.7);
                 for ends in [[max, f32::MIN], [-1.0, 2.5], [f32::INFINITY, 0.0]] {
-                    let mass = |from: f32| -> u64 {
-                        row.iter().filter(|l| **l >= from).map(|l| scale.mass(*l)).sum()
+                    let above = |from: f32| {
+                        let masses = row.iter().filter(|l| **l >= from).map(|l| scale.mass(*l));
+                        (masses.clone().count() as u64, masses.sum::<u64>())
                     };
                     let found = masses_above(level, row, scale, ends);
-                    assert_eq!(found, (mass(f32::MIN), ends.map(mass)), "{level} {n} {ends:?}");
+                    let want = (above(f32::MIN).1, ends.map(above));
+                    assert_eq!(found, want, "{level} {n} {ends:?}");
                 }
             }
         }

@@ -91,10 +91,10 @@ struct Pass<'a, 'b, E, const N: usize> {
 }
 
 impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
-    type Output = [u64; N];
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) -> [u64; N] {
+    fn with_simd<S: Simd>(self, s: S) {
         let Self { row, blocks, ranges, limit, mut outs } = self;
         let least = ranges.iter().fold(f32::INFINITY, |least, range| least.min(range.low));
         let bounds = ranges.map(
@@ -102,7 +102,6 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
         );
         let (zero, one) = (s.splat_u32s(0), s.splat_u32s(1));
-        let mut above = [0; N];
         let mut found = [Candidate(0); BLOCK];
         let mut reaching = [0; STRETCH];
         for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
@@ -120,32 +119,25 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
                 });
                 // As many vectors at once as a word has bits: vector `i` has bit `i` of every lane.
                 for (part, tokens) in block.chunks(32 * S::F32_LANES).enumerate() {
-                    // Which tokens reach a range, and which lie above it.
-                    let mut words = [[zero; 2]; N];
+                    let mut words = [zero; N];
                     let mut bit = one;
                     for group in tokens.as_chunks().0 {
                         for &key in S::as_simd_f32s(&E::keys(group)).0 {
-                            for (words, bounds) in
-                                words.as_flattened_mut().iter_mut().zip(bounds.as_flattened())
-                            {
-                                let reaches = s.greater_than_or_equal_f32s(key, *bounds);
-                                *words = s.or_u32s(*words, s.select_u32s(reaches, bit, zero));
+                            for (word, &[low, end]) in words.iter_mut().zip(&bounds) {
+                                let reaches = s.greater_than_or_equal_f32s(key, low);
+                                let inside = s.and_m32s(reaches, s.less_than_f32s(key, end));
+                                *word = s.or_u32s(*word, s.select_u32s(inside, bit, zero));
                             }
                             bit = s.add_u32s(bit, bit);
                         }
                     }
                     let id = b * BLOCK + part * 32 * S::F32_LANES;
-                    for (([reaching, beyond], above), out) in
-                        words.into_iter().zip(&mut above).zip(&mut outs)
-                    {
-                        let (mut inside, mut ends) = ([0u32; LANES], [0u32; LANES]);
-                        let hits = s.and_u32s(reaching, s.not_u32s(beyond));
-                        S::as_mut_simd_u32s(&mut inside).0[0] = hits;
-                        S::as_mut_simd_u32s(&mut ends).0[0] = beyond;
+                    for (word, out) in words.into_iter().zip(&mut outs) {
+                        let mut inside = [0u32; LANES];
+                        S::as_mut_simd_u32s(&mut inside).0[0] = word;
                         let mut any = 0;
-                        for (&word, &ends) in inside.iter().zip(&ends).take(S::U32_LANES) {
+                        for &word in inside.iter().take(S::U32_LANES) {
                             any |= word;
-                            *above += u64::from(ends.count_ones());
                         }
                         let mut n = 0;
                         while any != 0 {
@@ -163,16 +155,15 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
                     }
                 }
                 if outs.iter().any(|out| out.len() > limit) {
-                    return above;
+                    return;
                 }
             }
         }
-        above
     }
 }
 
-/// Appends the tokens of a scanned row with logits in each of `ranges` to the list beside it, by ascending id; gives the
-/// numbers of tokens above the ranges. `blocks` are the block maxima.
+/// Appends the tokens of a scanned row with logits in each of `ranges` to the list beside it, by ascending id. `blocks` are
+/// the block maxima.
 #[inline]
 pub(crate) fn collect_ranges<E: Element, const N: usize>(
     level: Level,
@@ -180,8 +171,8 @@ pub(crate) fn collect_ranges<E: Element, const N: usize>(
     blocks: &[f32],
     ranges: [Between; N],
     outs: [&mut Vec<Candidate>; N],
-) -> [u64; N] {
-    level.run(Pass { row, blocks, ranges, limit: usize::MAX, outs })
+) {
+    level.run(Pass { row, blocks, ranges, limit: usize::MAX, outs });
 }
 
 /// [`collect_ranges`] for one.
@@ -192,9 +183,8 @@ pub(crate) fn collect_between<E: Element>(
     blocks: &[f32],
     range: Between,
     out: &mut Vec<Candidate>,
-) -> u64 {
-    let [above] = collect_ranges(level, row, blocks, [range], [out]);
-    above
+) {
+    collect_ranges(level, row, blocks, [range], [out]);
 }
 
 /// Replaces `out` by the tokens in a range, by ascending id; stops soon after `limit` of them.

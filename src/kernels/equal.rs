@@ -10,8 +10,6 @@ use pulp::{Simd, WithSimd};
 /// What a range of logits holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
-    /// Tokens above the range.
-    pub above: u64,
     /// Tokens in it.
     pub inside: u64,
     /// The lowest and the highest logit in it; the other way round if it is empty.
@@ -20,7 +18,7 @@ pub(crate) struct Survey {
 
 /// The sum of counts in lanes.
 #[inline(always)]
-fn total<S: Simd>(counts: S::u32s) -> u64 {
+pub(super) fn total<S: Simd>(counts: S::u32s) -> u64 {
     let mut lanes = [0u32; LANES];
     S::as_mut_simd_u32s(&mut lanes).0[0] = counts;
     let mut total = 0;
@@ -69,7 +67,6 @@ impl<E: Element> WithSimd for SurveyPass<'_, E> {
         // Adding +0 makes the two zeros one.
         let value = |key: f32| E::from_key(key) + 0.0;
         Survey {
-            above,
             inside: reaching - above,
             extent: (value(s.reduce_min_f32s(lowest)), value(s.reduce_max_f32s(highest))),
         }
@@ -139,7 +136,6 @@ mod tests {
             for (low, end) in [(-5.0, 6.0), (0.0, 1.0), (2.0, f32::INFINITY), (-0.5, 3.5)] {
                 let found = survey(level, &row, Between { low, end });
                 let inside = || row.iter().copied().filter(|l| *l >= low && *l < end);
-                assert_eq!(found.above, row.iter().filter(|l| **l >= end).count() as u64);
                 assert_eq!(found.inside, inside().count() as u64);
                 assert_eq!(found.extent.0, inside().fold(f32::MAX, f32::min), "{level} {low}");
                 assert_eq!(found.extent.1, inside().fold(f32::MIN, f32::max), "{level} {low}");
