@@ -52,15 +52,30 @@ struct Part {
     equal: Option<f32>,
 }
 
+/// A logit, and number and mass of the tokens at or above it, exact. With a list of the tokens on both sides of it they
+/// give what lies above the list.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    logit: f32,
+    above: (u64, u64),
+}
+
+impl Anchor {
+    fn is_in(&self, range: Between) -> bool {
+        range == Between::NOTHING || (range.low <= self.logit && self.logit <= range.end)
+    }
+}
+
 /// All tokens of a row that have mass.
 pub(crate) struct Full<'a, E> {
     row: &'a Row<'a, E>,
     sketch: Sketch<'a>,
     /// The exact total, once it is known: it is not 0.
     total: u64,
-    /// What is known, and where it was sought.
+    /// What is known, where it was sought, and what the last exact pass gave.
     parts: [Option<Part>; ENDS],
     spots: [Spot; ENDS],
+    anchors: Option<[Anchor; ENDS]>,
     /// How much was sought so far: the first that is sought looks at the first spot, and so on.
     sought: usize,
     lists: &'a mut [List; ENDS],
@@ -87,8 +102,19 @@ impl<'a, E: Element> Full<'a, E> {
         let parts = [None; ENDS];
         let spots = wanted.spots;
         let total = total.unwrap_or(0);
-        let mut full =
-            Self { row, sketch, total, parts, spots, sought: 0, lists, work, weighing, buffers };
+        let mut full = Self {
+            row,
+            sketch,
+            total,
+            parts,
+            spots,
+            anchors: None,
+            sought: 0,
+            lists,
+            work,
+            weighing,
+            buffers,
+        };
         if total == 0 || wanted.len > 0 {
             full.look();
         }
@@ -101,10 +127,17 @@ impl<'a, E: Element> Full<'a, E> {
         self.look();
     }
 
-    /// One exact pass for the masses, one more for the tokens.
-    fn look(&mut self) {
-        let Row { level, data, blocks, scale, .. } = *self.row;
-        let ends = self.spots.map(|spot| spot.range.end);
+    /// The anchors of the spots, by an exact pass where those of the last one don't do.
+    fn anchors(&mut self) -> [Anchor; ENDS] {
+        let Row { level, data, scale, .. } = *self.row;
+        let spots = self.spots;
+        let good = |anchors: &[Anchor; ENDS]| {
+            anchors.iter().zip(&spots).all(|(anchor, spot)| anchor.is_in(spot.range))
+        };
+        if let Some(anchors) = self.anchors.filter(good) {
+            return anchors;
+        }
+        let ends = spots.map(|spot| spot.range.end);
         let mut above = [(0, 0); ENDS];
         if self.sketch.all_equal() {
             let count = data.len() as u64;
@@ -113,8 +146,17 @@ impl<'a, E: Element> Full<'a, E> {
         } else if self.total == 0 || ends.iter().any(|&end| end <= scale.max()) {
             (self.total, above) = masses_above(level, data, scale, ends);
         }
-        let places = [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, above[i].1));
-        let ranges = places.map(|(range, _)| range);
+        let anchors = [0, 1].map(|i| Anchor { logit: ends[i], above: above[i] });
+        self.anchors = Some(anchors);
+        anchors
+    }
+
+    /// A pass for the tokens, after one for the masses where that is needed.
+    fn look(&mut self) {
+        let Row { level, data, blocks, scale, .. } = *self.row;
+        let anchors = self.anchors();
+        let ranges =
+            [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, anchors[i].above.1));
         let [a, b] = ranges;
         let nothing = b == a || b == Between::NOTHING;
         let surveys = [self.equals(a), if nothing { None } else { self.equals(b) }];
@@ -130,26 +172,28 @@ impl<'a, E: Element> Full<'a, E> {
             [true, true] => collect_ranges(level, data, blocks, [a, b], [first, second]),
         }
         for i in 0..ENDS {
+            let Anchor { logit, above: (mut count, mut mass_above) } = anchors[i];
             let (inside, equal) = match surveys[i] {
                 Some(Survey { inside, extent: (value, _) }) => {
-                    ((inside, inside * scale.mass(value)), Some(value))
+                    let inside = (inside, inside * scale.mass(value));
+                    if value >= logit {
+                        (count, mass_above) = (count - inside.0, mass_above - inside.1);
+                    }
+                    (inside, Some(value))
                 }
                 None => {
                     let List { tokens, masses } = &mut self.lists[i];
                     masses.clear();
                     let weights = self.weighing.weigh(level, scale, tokens);
                     masses.extend(weights.iter().map(|&w| mass(w)));
+                    for (_, m) in tokens.iter().zip(&*masses).filter(|(t, _)| t.logit() >= logit) {
+                        (count, mass_above) = (count - 1, mass_above - m);
+                    }
                     ((tokens.len() as u64, masses.iter().sum()), None)
                 }
             };
-            let (range, upwards) = places[i];
-            let (mut count, mut mass) = above[i];
-            if upwards {
-                // Known is what lies above the spot. A range that begins there is a part of that.
-                count -= inside.0;
-                mass -= inside.1;
-            }
-            self.parts[i] = Some(Part { range, above: (count, mass), inside, equal });
+            self.parts[i] =
+                Some(Part { range: ranges[i], above: (count, mass_above), inside, equal });
         }
         if nothing {
             self.parts[1] = None;

@@ -259,10 +259,10 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// The part of the row in which a spot's aim seems to be reached, now that the masses of all tokens and of those above
-    /// the spot are known: a range of logits that ends where the spot does, or one that begins there, and then `true`.
-    pub fn narrow(&self, spot: Spot, total: u64, above: u64) -> (Between, bool) {
-        let Some((share, step)) = spot.aim else { return (spot.range, false) };
+    /// The range of logits in which a spot's aim seems to be reached, now that the masses of all tokens and of those above
+    /// the spot are known. It ends where the spot does, or begins there.
+    pub fn narrow(&self, spot: Spot, total: u64, above: u64) -> Between {
+        let Some((share, step)) = spot.aim else { return spot.range };
         let missing = share * total as f64 - above as f64;
         // Steps are taken until they hold what is missing and, since tokens were sampled, three standard deviations more.
         let (mut mass, mut tokens) = (0.0, 0.0);
@@ -273,11 +273,11 @@ impl<'a> Sketch<'a> {
         };
         if missing < 0.0 && step > 0 {
             let first = (0..step).rev().find(|&step| is_enough(step)).unwrap_or(0);
-            (self.range(first..=step - 1), true)
+            self.range(first..=step - 1)
         } else {
             let last = self.masses.len() - 1;
             let end = (step..=last).find(|&step| is_enough(step)).unwrap_or(last);
-            (self.range(step..=end), false)
+            self.range(step..=end)
         }
     }
 
@@ -326,8 +326,9 @@ fn pick<E: Element>(row: &Row<'_, E>, whole: bool, [all, some]: &mut [Vec<usize>
     }
     let low = threshold(row.level, row.blocks, row.scale.max(), n / BEST_OF);
     let mut others = 0;
+    // Where many blocks have the same maximum, there are too many best ones.
     for (b, &top) in row.blocks.iter().enumerate() {
-        if top >= low {
+        if top >= low && all.len() < n / BEST_OF * 2 {
             all.push(b);
         } else {
             if others % ONE_OF == 0 {
