@@ -1,5 +1,5 @@
-//! The whole rank of a row, for decisions that go deep. A sketch of the row says where they go, one exact pass gives the
-//! masses above those places, and only the tokens there are looked at one by one. Nothing is sorted, and integer masses
+//! The whole rank of a row, for decisions that go deep. A sketch of the row says where they go, one exact pass gives numbers
+//! and masses above those places, and only the tokens there are looked at one by one. Nothing is sorted, and integer masses
 //! make it the sorted walk's answer.
 
 use crate::element::Element;
@@ -86,8 +86,8 @@ pub(crate) struct Full<'a, E> {
 
 impl<'a, E: Element> Full<'a, E> {
     /// A pass over the row for the sketch, on which `forecast` is tried to see what it will seek, and an exact pass for
-    /// that. `total` is the exact total, where it is known. Unless everything is sought by its mass, the sketch should be
-    /// of the `whole` row.
+    /// that. `total` is the exact total, where it is known. Where a count or a ring is sought, the sketch should be of the
+    /// `whole` row.
     pub fn new(
         row: &'a Row<'a, E>,
         total: Option<u64>,
@@ -157,6 +157,7 @@ impl<'a, E: Element> Full<'a, E> {
         let anchors = self.anchors();
         let ranges =
             [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, anchors[i].above.1));
+        debug_assert!(anchors.iter().zip(ranges).all(|(anchor, range)| anchor.is_in(range)));
         let [a, b] = ranges;
         let nothing = b == a || b == Between::NOTHING;
         let surveys = [self.equals(a), if nothing { None } else { self.equals(b) }];
@@ -231,7 +232,7 @@ impl<'a, E: Element> Full<'a, E> {
             Target::Mass(m) => Place::Mass(m, self.total),
             Target::Count(c) => Place::Count(c),
         };
-        // Without what a look has told it, a sample is too vague for no more.
+        // The place itself, out of a sample, was tried with the first look.
         for more in [0, 1024, 8192, u64::MAX].into_iter().skip(self.sketch.is_sampled().into()) {
             if let Some(i) = self.part_of(target) {
                 return self.select(i, target);

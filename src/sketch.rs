@@ -58,9 +58,9 @@ const FEW: u64 = 16;
 /// A step with at least a row's length by this of its tokens is worth a closer look.
 const CROWDED: usize = 8;
 
-/// Of a long row's blocks every so manieth is counted, and stands for the others; but all of those with the largest
-/// maxima are, one of so many, since a few tokens may have most of the mass.
+/// Of the blocks of a long row one of so many is counted, and stands for the others.
 const ONE_OF: usize = 4;
+/// But those with the largest maxima, one of so many, are all counted, since a few tokens may have most of the mass.
 const BEST_OF: usize = 16;
 
 /// A range of logits to look at.
@@ -102,7 +102,7 @@ impl Wanted {
 
 impl<'a> Sketch<'a> {
     /// One pass over the row, or over a part of it: then what is sought by its mass is found with the help of
-    /// [`narrow`](Self::narrow), and for anything else this is a poor guide.
+    /// [`narrow`](Self::narrow), but for counts and rings this is a poor guide.
     pub fn new<E: Element>(row: &Row<'_, E>, whole: bool, memory: &'a mut Memory) -> Self {
         let Memory { counters, blocks, counts, zoomed, middles, weights, masses } = memory;
         let Row { level, data, scale, .. } = *row;
@@ -143,7 +143,8 @@ impl<'a> Sketch<'a> {
         weights_into(level, middles, scale, weights);
         masses.clear();
         masses.extend(counts.iter().zip(&*weights).map(|(&n, &w)| u64::from(n) * mass(w)));
-        let total = masses.iter().sum();
+        // The best token has the mass 1, whether it was counted or not.
+        let total = masses.iter().sum::<u64>().max(ONE);
         let wanted = Wanted::NONE;
         Self {
             grid,
@@ -219,10 +220,10 @@ impl<'a> Sketch<'a> {
         self.counts[first.min(last)..=last].iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The logits of a range of steps.
+    /// The logits of a range of steps, as far as they have mass: what is counted is counted down to there.
     pub fn range(&self, steps: RangeInclusive<usize>) -> Between {
         let end = match steps.start().checked_sub(1) {
-            Some(above) => self.end(above),
+            Some(above) => self.end(above).max(self.lowest),
             None => f32::INFINITY,
         };
         Between { low: self.end(*steps.end()).max(self.lowest).min(end), end }
@@ -326,9 +327,9 @@ fn pick<E: Element>(row: &Row<'_, E>, whole: bool, [all, some]: &mut [Vec<usize>
     }
     let low = threshold(row.level, row.blocks, row.scale.max(), n / BEST_OF);
     let mut others = 0;
-    // Where many blocks have the same maximum, there are too many best ones.
     for (b, &top) in row.blocks.iter().enumerate() {
-        if top >= low && all.len() < n / BEST_OF * 2 {
+        // Any number of blocks may have the same maximum.
+        if top > low || (top == low && all.len() < n / BEST_OF * 2) {
             all.push(b);
         } else {
             if others % ONE_OF == 0 {
@@ -387,7 +388,7 @@ impl Ranked for Sketch<'_> {
             Seek::Mass(mass) => {
                 let place = Place::Mass(mass, self.total);
                 let at = self.find(place);
-                (At { mass: mass.saturating_add(1).min(self.total.max(1)), ..at }, self.spot(place))
+                (At { mass: mass.saturating_add(1).min(self.total), ..at }, self.spot(place))
             }
             Seek::Count(count) => (self.find(Place::Count(count)), self.spot(Place::Count(count))),
             Seek::Weight(_) | Seek::Logit(_) => {
@@ -403,7 +404,7 @@ impl Ranked for Sketch<'_> {
     }
 
     fn total(&self) -> Result<Bracket, Need> {
-        Ok(Bracket::exact(self.total.max(ONE)))
+        Ok(Bracket::exact(self.total))
     }
 
     fn tokens(&mut self, _: Option<&Prefix>, _: &mut Vec<Candidate>) -> Result<Option<f32>, Need> {

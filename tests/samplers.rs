@@ -266,6 +266,45 @@ fn equal_weights_of_different_logits() {
     }
 }
 
+/// Rows masked with a finite number, where a few tokens just have no mass: they are in no kept set.
+fn masked_by_numbers<E: Make>(check: &mut Check, mask: f32) {
+    let mut random = Random::new(30);
+    for vocab in [2_048, 4_096, 20_000] {
+        for round in 0..24 {
+            let mut row = vec![E::make(mask); vocab];
+            let start = [vocab - 128, random.below(vocab - 16)][round % 2];
+            // Half a unit of mass is at 44 ln 2 = 30.4985 below the best.
+            let edge = [-30.5, -30.5, -30.4985, -30.5 + random.unit() as f32 / 16.0][round % 4];
+            for (i, logit) in [0.0, -2.0, -3.0, edge, edge, -30.0, edge].into_iter().enumerate() {
+                row[start + i] = E::make(logit);
+            }
+            let base = at(1.0);
+            for params in [
+                base.with_top_p(0.9),
+                base.with_top_p(1.0 - 1e-9),
+                base.with_min_p(0.01),
+                base.with_epsilon(1e-12),
+                base.with_top_k(vocab as u32 / 2),
+                base.with_typical_p(0.9),
+                base,
+            ] {
+                let sorted = sort(&row, &params);
+                for u in [0.0, 0.5, LAST] {
+                    check.report(&row, &sorted, &params, u, 3, "masked by numbers");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tokens_that_just_have_no_mass() {
+    let mut check = Check::new();
+    masked_by_numbers::<f32>(&mut check, -1000.0);
+    masked_by_numbers::<f16>(&mut check, -65504.0);
+    masked_by_numbers::<bf16>(&mut check, -1e9);
+}
+
 /// Bits as `u16`, viewed in place.
 #[test]
 fn rows_of_bits() {

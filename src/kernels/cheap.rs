@@ -143,7 +143,7 @@ pub(crate) fn cheap_sum<E: Element>(level: Level, row: &[E], scale: Scale) -> f6
 /// | part | at most |
 /// |---|---|
 /// | the exponent, `ln 2 * h (3 * 45 + 2 |m c|)` | `5.6e-6 + 8.3e-8 |m c|` |
-/// | [`cheap_exp2`], shown by running every argument | `3e-6` |
+/// | `2^t`, shown by running every argument | `3e-6` |
 /// | [`FLUSH`] / 16 additions in an f32 lane | `7.7e-6` |
 /// | the exact weight: `x` is rounded twice, `E` is within 1 ULP | `3.8e-6` |
 /// | together | `2.1e-5 + 8.3e-8 |m c|` |

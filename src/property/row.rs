@@ -187,7 +187,7 @@ pub(super) fn row<E: Make>(b: &mut Bytes<'_>, frame: Frame, len: usize) -> Vec<E
 
 fn piece<E: Make>(b: &mut Bytes<'_>, frame: Frame, n: usize, row: &mut Vec<E>) {
     let spread = |b: &mut Bytes<'_>| b.of(&[1.0, 5.0, 30.0, 1e-3, 75.0, 1e-6, 45.0]);
-    match b.below(13) {
+    match b.below(14) {
         // Ties at an even distance from the maximum.
         0 => {
             let value = E::make(frame.logit(-f64::from(b.u8()) / 4.0));
@@ -256,6 +256,12 @@ fn piece<E: Make>(b: &mut Bytes<'_>, frame: Frame, n: usize, row: &mut Vec<E>) {
             for _ in 0..n {
                 row.push(E::make(frame.logit(-f64::from(b.u16()) / 1024.0)));
             }
+        }
+        // Masked by a finite number, as engines do.
+        12 => {
+            let value = E::make(b.of(&[-1000.0, -1e9, f32::MIN]));
+            let value = if value.fault().is_none() { value } else { E::MASKED };
+            row.extend(core::iter::repeat_n(value, n));
         }
         // A peak with a long flat tail below it.
         _ => {
