@@ -49,9 +49,13 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
     const KEY_MAX: f32;
 
     /// Whether the keys of NaN and +inf are NaN and +inf, so that a sum shows that one was among its terms: it is not
-    /// at most `KEY_MAX`. (That of very large numbers may not be, either.) Otherwise a NaN can have a key below `KEY_MIN`, too.
+    /// at most `KEY_MAX`. (That of very large numbers may not be, either.)
     #[doc(hidden)]
     const FAULTS_ADD_UP: bool;
+
+    /// Where faults don't add up, the bits of f16 values; nothing elsewhere. Without its sign, a NaN is above 0x7c00.
+    #[doc(hidden)]
+    fn half_bits(values: &[Self]) -> &[u16];
 
     /// The value of a key.
     #[doc(hidden)]
@@ -80,6 +84,11 @@ impl Element for f32 {
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::MAX;
     const FAULTS_ADD_UP: bool = true;
+
+    #[inline(always)]
+    fn half_bits(_: &[Self]) -> &[u16] {
+        &[]
+    }
 
     #[inline(always)]
     fn to_f32(self) -> f32 {
@@ -114,6 +123,11 @@ impl Element for bf16 {
     const FAULTS_ADD_UP: bool = true;
 
     #[inline(always)]
+    fn half_bits(_: &[Self]) -> &[u16] {
+        &[]
+    }
+
+    #[inline(always)]
     fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
     }
@@ -144,6 +158,11 @@ impl Element for f16 {
     const KEY_MIN: f32 = f32::from_bits((f16::NEG_INFINITY.to_bits() as u32) << 16);
     const KEY_MAX: f32 = f32::from_bits((f16::MAX.to_bits() as u32) << 16);
     const FAULTS_ADD_UP: bool = false;
+
+    #[inline(always)]
+    fn half_bits(values: &[Self]) -> &[u16] {
+        bytemuck::cast_slice(values)
+    }
 
     #[inline(always)]
     fn to_f32(self) -> f32 {

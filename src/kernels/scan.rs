@@ -26,9 +26,40 @@ struct Pass<'a, E> {
     blocks: &'a mut [f32],
 }
 
-/// The largest key of a block. `fine` stays set in the lanes whose keys so far were surely those of numbers.
+/// Whether a fault was met.
+#[derive(Clone, Copy)]
+struct Faults<S: Simd> {
+    /// Stays set in the lanes whose keys so far were surely those of numbers.
+    fine: S::m32s,
+    /// Where faults don't add up: has its highest bit in the lanes that met a NaN.
+    nan: S::u16s,
+}
+
+impl<S: Simd> Faults<S> {
+    #[inline(always)]
+    fn none(s: S) -> Self {
+        let zero = s.splat_f32s(0.0);
+        Self { fine: s.less_than_or_equal_f32s(zero, zero), nan: s.splat_u16s(0) }
+    }
+
+    /// Whether there was none, if this is the largest key of all.
+    #[inline(always)]
+    fn are_none<E: Element>(&self, s: S, key: f32) -> bool {
+        // As many as the widest vectors have.
+        let mut nan = [0u16; 2 * LANES];
+        S::as_mut_simd_u16s(&mut nan).0[0] = self.nan;
+        let mut any = 0;
+        for lane in nan {
+            any |= lane;
+        }
+        let fine = s.select_f32s(self.fine, s.splat_f32s(1.0), s.splat_f32s(0.0));
+        s.reduce_min_f32s(fine) == 1.0 && any >> 15 == 0 && key <= E::KEY_MAX
+    }
+}
+
+/// The largest key of a block.
 #[inline(always)]
-fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], fine: &mut S::m32s) -> f32 {
+fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], faults: &mut Faults<S>) -> f32 {
     let (mut tops, mut sums) = ([E::KEY_MIN; LANES], [0.0; LANES]);
     for group in groups {
         let keys = E::keys(group);
@@ -39,16 +70,19 @@ fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], fine: &mut S::m32s) -
             *top = s.max_f32s(key, *top);
             if E::FAULTS_ADD_UP {
                 *sum = s.add_f32s(*sum, key);
-            } else {
-                let least = s.greater_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MIN));
-                let most = s.less_than_or_equal_f32s(key, s.splat_f32s(E::KEY_MAX));
-                *fine = s.and_m32s(*fine, s.and_m32s(least, most));
             }
         }
     }
     if E::FAULTS_ADD_UP {
         for &sum in S::as_simd_f32s(&sums).0 {
-            *fine = s.and_m32s(*fine, s.less_than_or_equal_f32s(sum, s.splat_f32s(E::KEY_MAX)));
+            let number = s.less_than_or_equal_f32s(sum, s.splat_f32s(E::KEY_MAX));
+            faults.fine = s.and_m32s(faults.fine, number);
+        }
+    } else {
+        let (magnitude, bump) = (s.splat_u16s(0x7fff), s.splat_u16s(0x8000 - 0x7c01));
+        for &bits in S::as_simd_u16s(E::half_bits(groups.as_flattened())).0 {
+            let bumped = s.add_u16s(s.and_u16s(bits, magnitude), bump);
+            faults.nan = s.or_u16s(faults.nan, bumped);
         }
     }
     let (vectors, _) = S::as_simd_f32s(&tops);
@@ -84,24 +118,23 @@ impl<E: Element> WithSimd for Pass<'_, E> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Scan {
         let Self { row, blocks } = self;
-        let mut fine = s.less_than_or_equal_f32s(s.splat_f32s(0.0), s.splat_f32s(0.0));
+        let mut faults = Faults::none(s);
         let mut best = Best { key: E::KEY_MIN, block: 0 };
         let (full, rest) = row.as_chunks::<BLOCK>();
         for (i, chunk) in full.iter().enumerate() {
-            best.note(i, block(s, chunk.as_chunks().0, &mut fine), blocks, E::from_key);
+            best.note(i, block(s, chunk.as_chunks().0, &mut faults), blocks, E::from_key);
         }
         if !rest.is_empty() {
             let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
             for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
                 *group = padded(part);
             }
-            best.note(full.len(), block(s, &last, &mut fine), blocks, E::from_key);
+            best.note(full.len(), block(s, &last, &mut faults), blocks, E::from_key);
         }
-        let fine = s.select_f32s(fine, s.splat_f32s(1.0), s.splat_f32s(0.0));
         Scan {
             max: E::from_key(best.key),
             block: best.block,
-            clean: s.reduce_min_f32s(fine) == 1.0,
+            clean: faults.are_none::<E>(s, best.key),
         }
     }
 }
