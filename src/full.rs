@@ -86,8 +86,7 @@ pub(crate) struct Full<'a, E> {
 
 impl<'a, E: Element> Full<'a, E> {
     /// A pass over the row for the sketch, on which `forecast` is tried to see what it will seek, and an exact pass for
-    /// that. `total` is the exact total, where it is known. Where a count or a ring is sought, the sketch should be of the
-    /// `whole` row.
+    /// that. `total` is the exact total, where it is known. Where rings are sought, the sketch should be of the `whole` row.
     pub fn new(
         row: &'a Row<'a, E>,
         total: Option<u64>,
@@ -156,7 +155,7 @@ impl<'a, E: Element> Full<'a, E> {
         let Row { level, data, blocks, scale, .. } = *self.row;
         let anchors = self.anchors();
         let ranges =
-            [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, anchors[i].above.1));
+            [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, anchors[i].above));
         debug_assert!(anchors.iter().zip(ranges).all(|(anchor, range)| anchor.is_in(range)));
         let [a, b] = ranges;
         let nothing = b == a || b == Between::NOTHING;
@@ -477,6 +476,7 @@ mod tests {
             let mut rank: Vec<Candidate> =
                 data.iter().enumerate().map(|(i, &l)| Candidate::new(i as u32, l)).collect();
             rank.sort_unstable();
+            rank.retain(|t| row.scale.mass(t.logit()) > 0);
             let mut sum = 0;
             let sums: Vec<u64> = rank
                 .iter()
@@ -499,6 +499,16 @@ mod tests {
                     let want = (n as u64 + 1, sums[n], rank[n].id());
                     let found = (found.count, found.mass, found.bound.id());
                     assert_eq!(found, want, "{share} {more}");
+                }
+                let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
+                    let _ = sketch.seek(Seek::Count(1 + share * 500));
+                });
+                for more in [0, 3, 11, 37, 150] {
+                    let n = (1 + share * 500 + more).min(rank.len() as u64);
+                    let found = full.seek(Seek::Count(n)).unwrap();
+                    let last = rank[..n as usize].last().unwrap();
+                    let want = (n, sums[n as usize - 1], last.id());
+                    assert_eq!((found.count, found.mass, found.bound.id()), want, "{n}");
                 }
             }
         }

@@ -305,7 +305,7 @@ impl Sampler {
             }
         }
         paths.count(Path::Full);
-        let whole = stages.top_k.is_some() || stages.typical_p.is_some();
+        let whole = stages.typical_p.is_some();
         let mut ranked = Full::new(row, total.exact(), whole, full, |sketch| {
             // What comes out doesn't matter, only what it sought.
             let _ = decide(&stages, u, sketch, &mut typical);

@@ -68,7 +68,14 @@ const BEST_OF: usize = 16;
 pub(crate) struct Spot {
     pub range: Between,
     /// What seems to be reached in it, and the first of its steps.
-    aim: Option<(f64, usize)>,
+    aim: Option<(Aim, usize)>,
+}
+
+/// What is sought: a share of the mass, or a number of tokens.
+#[derive(Clone, Copy, Debug)]
+enum Aim {
+    Share(f64),
+    Count(u64),
 }
 
 impl Spot {
@@ -101,8 +108,8 @@ impl Wanted {
 }
 
 impl<'a> Sketch<'a> {
-    /// One pass over the row, or over a part of it: then what is sought by its mass is found with the help of
-    /// [`narrow`](Self::narrow), but for counts and rings this is a poor guide.
+    /// One pass over the row, or over a part of it: then what is sought is found with the help of [`narrow`](Self::narrow), but
+    /// for rings this is a poor guide.
     pub fn new<E: Element>(row: &Row<'_, E>, whole: bool, memory: &'a mut Memory) -> Self {
         let Memory { counters, blocks, counts, zoomed, middles, weights, masses } = memory;
         let Row { level, data, scale, .. } = *row;
@@ -250,27 +257,32 @@ impl<'a> Sketch<'a> {
 
     /// Where something seems to be reached, at first.
     fn spot(&self, place: Place) -> Spot {
-        match place {
-            Place::Mass(mass, total) if self.sampled => {
-                let step = self.find(place).step;
-                let aim = Some((mass as f64 / total.max(1) as f64, step));
-                Spot { range: self.range(step..=step), aim }
-            }
-            _ => self.around(place, 0),
+        if !self.sampled {
+            return self.around(place, 0);
         }
+        let step = self.find(place).step;
+        let aim = match place {
+            Place::Mass(mass, total) => Aim::Share(mass as f64 / total.max(1) as f64),
+            Place::Count(count) => Aim::Count(count),
+        };
+        Spot { range: self.range(step..=step), aim: Some((aim, step)) }
     }
 
-    /// The range of logits in which a spot's aim seems to be reached, now that the masses of all tokens and of those above
-    /// the spot are known. It ends where the spot does, or begins there.
-    pub fn narrow(&self, spot: Spot, total: u64, above: u64) -> Between {
-        let Some((share, step)) = spot.aim else { return spot.range };
-        let missing = share * total as f64 - above as f64;
+    /// The range of logits in which a spot's aim seems to be reached, now that the mass of all tokens is known, and number and
+    /// mass of those above the spot. It ends where the spot does, or begins there.
+    pub fn narrow(&self, spot: Spot, total: u64, (count, mass): (u64, u64)) -> Between {
+        let Some((aim, step)) = spot.aim else { return spot.range };
+        let missing = match aim {
+            Aim::Share(share) => share * total as f64 - mass as f64,
+            Aim::Count(sought) => sought as f64 - count as f64,
+        };
         // Steps are taken until they hold what is missing and, since tokens were sampled, three standard deviations more.
         let (mut mass, mut tokens) = (0.0, 0.0);
         let mut is_enough = |step: usize| {
             tokens += f64::from(self.counts[step]);
             mass += self.masses[step] as f64;
-            mass >= missing.abs() * (1.0 + 3.0 * (ONE_OF as f64 / tokens).sqrt())
+            let found = if let Aim::Share(_) = aim { mass } else { tokens };
+            found >= missing.abs() * (1.0 + 3.0 * (ONE_OF as f64 / tokens).sqrt())
         };
         if missing < 0.0 && step > 0 {
             let first = (0..step).rev().find(|&step| is_enough(step)).unwrap_or(0);

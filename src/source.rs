@@ -148,7 +148,7 @@ impl<E: Element> Logits<'_, E> {
             // What comes out doesn't matter, only what it sought.
             let _ = f(sketch);
         };
-        let mut full = Full::new(&self.row, Some(self.facts.total), true, self.full, forecast);
+        let mut full = Full::new(&self.row, Some(self.facts.total), false, self.full, forecast);
         f(&mut full)
     }
 
