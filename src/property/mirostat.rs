@@ -224,6 +224,14 @@ fn step<E: Make>(
         let set = session.candidates_prepared(&prepared, used);
         let set = set.map_err(|e| format!("candidates: {e:?}"))?;
         expect("candidates", &(set.len(), set.draw(u)), &(step.kept as usize, Ok(step.token)))?;
+        expect("their mu", &set.mu().to_bits(), &session.mu().to_bits())?;
+        let place = set.ids().iter().position(|&id| id == step.token).unwrap_or(usize::MAX);
+        expect("position", &set.position(step.token), &Some(place))?;
+        let found = (set.probability(step.token), set.conditional_probability(step.token));
+        let conditional = set.conditional_probabilities().get(place).copied();
+        expect("shares", &found, &(Some(step.probability), conditional))?;
+        expect("share of the row", &prepared.probability(step.token), &Ok(step.probability))?;
+        expect("vocabulary", &prepared.vocabulary(), &input.len())?;
         let drawn = prepared.draw_prefix(step.kept as usize, u);
         expect("a draw from the prefix", &drawn, &Ok(step.token))?;
         let preview = session.preview_prepared(&prepared, used);
