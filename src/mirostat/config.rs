@@ -179,4 +179,17 @@ mod tests {
         assert_eq!(config.m(), 12);
         assert_eq!(config.temperature(), 0.5);
     }
+
+    #[test]
+    fn nothing_outside_its_range_is_taken() {
+        let config = Config::new(3.0).unwrap();
+        for bad in [0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            assert!(Config::new(bad).is_err(), "tau {bad}");
+            assert!(config.with_eta(bad).is_err(), "eta {bad}");
+            assert!(bad == 0.0 || config.with_initial_mu(bad).is_err(), "initial mu {bad}");
+            assert!(config.with_temperature(bad as f32).is_err(), "temperature {bad}");
+        }
+        assert!(config.with_initial_mu(0.0).is_ok());
+        assert!(config.with_m(1).is_err() && config.with_m(2).is_ok());
+    }
 }
