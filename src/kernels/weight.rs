@@ -62,11 +62,7 @@ pub(crate) fn vectors<S: Simd>(lanes: &Lanes) -> &[S::f32s] {
 #[derive(Clone, Copy)]
 pub(crate) struct Weigher<S: Simd> {
     max: S::f32s,
-    temperature: S::f32s,
-    /// Whether T is 1, as it is in most sessions of Mirostat.
-    plain: bool,
-    /// `1 / T`, where T is a power of two: multiplying by it is dividing by T, rounded alike, and much faster.
-    reciprocal: Option<S::f32s>,
+    division: Division<S::f32s>,
     cut_off: S::f32s,
     log2_e: S::f32s,
     round: S::f32s,
@@ -74,6 +70,17 @@ pub(crate) struct Weigher<S: Simd> {
     minus_ln2_lo: S::f32s,
     poly: [S::f32s; POLY.len()],
     one: S::f32s,
+}
+
+/// How to divide by T.
+#[derive(Clone, Copy)]
+enum Division<V> {
+    /// T is 1, as it is in most sessions of Mirostat.
+    Nothing,
+    /// By multiplying with `1 / T`, where T is a power of two: rounded alike, and much faster.
+    Times(V),
+    /// By T.
+    By(V),
 }
 
 /// What becomes of weights.
@@ -89,9 +96,11 @@ impl<S: Simd> Weigher<S> {
         let [p0, p1, p2, p3, p4] = POLY;
         Self {
             max: s.splat_f32s(scale.max),
-            temperature: s.splat_f32s(scale.temperature),
-            plain: scale.temperature == 1.0,
-            reciprocal: reciprocal(scale.temperature).map(|r| s.splat_f32s(r)),
+            division: match reciprocal(scale.temperature) {
+                Some(1.0) => Division::Nothing,
+                Some(r) => Division::Times(s.splat_f32s(r)),
+                None => Division::By(s.splat_f32s(scale.temperature)),
+            },
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
             round: pinned(s, ROUND + f32::from(power)),
@@ -115,27 +124,27 @@ impl<S: Simd> Weigher<S> {
         row: &[E],
         taker: &mut impl Take<E, S>,
     ) {
-        match self.reciprocal {
-            _ if self.plain => self.over_divided::<EXACT, E>(
+        match self.division {
+            Division::Nothing => self.over_divided::<EXACT, E>(
                 s,
                 row,
                 taker,
                 #[inline(always)]
                 |below| below,
             ),
-            Some(reciprocal) => self.over_divided::<EXACT, E>(
+            Division::Times(reciprocal) => self.over_divided::<EXACT, E>(
                 s,
                 row,
                 taker,
                 #[inline(always)]
                 |below| s.mul_f32s(below, reciprocal),
             ),
-            None => self.over_divided::<EXACT, E>(
+            Division::By(temperature) => self.over_divided::<EXACT, E>(
                 s,
                 row,
                 taker,
                 #[inline(always)]
-                |below| s.div_f32s(below, self.temperature),
+                |below| s.div_f32s(below, temperature),
             ),
         }
     }
