@@ -5,8 +5,8 @@
 //! sums that are added up in f64 every [`FLUSH`] tokens. Multiply-adds are fused where the instruction set has that,
 //! so results differ between levels in their last bits; no decision may depend on them but through a proven bound.
 
-use super::BLOCK;
 use super::weight::{ONE, ROUND, Scale, pinned};
+use super::{BLOCK, blocks_of};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -99,9 +99,7 @@ impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
     fn with_simd<S: Simd>(self, s: S) -> f64 {
         let Self { row, scale, blocks } = self;
         let exp = CheapExp::new(s, scale);
-        let (full, rest) = row.as_chunks::<BLOCK>();
-        let mut last = [E::MASKED; BLOCK];
-        last[..rest.len()].copy_from_slice(rest);
+        let (full, last) = blocks_of(row);
         let mut total = [0.0f64; LANES];
         let mut sums = [0.0f32; LANES];
         let mut room = FLUSH / BLOCK;

@@ -1,7 +1,7 @@
 //! The tokens of a row whose logits reach a threshold.
 
-use super::first_fault;
 use super::scan::{BLOCK, scan};
+use super::{blocks_of, first_fault};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -96,6 +96,7 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
         let Self { row, blocks, ranges, limit, mut outs } = self;
+        let (full, last) = blocks_of(row);
         let least = ranges.iter().fold(f32::INFINITY, |least, range| least.min(range.low));
         let bounds = ranges.map(
             #[inline(always)]
@@ -111,12 +112,7 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
                 count += usize::from(*top >= least);
             }
             for &b in &reaching[..count] {
-                let block = row.get(b * BLOCK..).unwrap_or(&[]);
-                let mut copy = [E::MASKED; BLOCK];
-                let block = block.first_chunk().unwrap_or_else(|| {
-                    copy[..block.len()].copy_from_slice(block);
-                    &copy
-                });
+                let block = full.get(b).unwrap_or(&last);
                 // As many vectors at once as a word has bits: vector `i` has bit `i` of every lane.
                 for (part, tokens) in block.chunks(32 * S::F32_LANES).enumerate() {
                     let mut words = [zero; N];

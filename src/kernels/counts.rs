@@ -1,8 +1,8 @@
 //! How many of a row's tokens lie on each step of an even grid of logits: a first picture of a row that is not peaked.
 
-use super::BLOCK;
 use super::threshold::{float_of, order_of, smallest};
 use super::weight::ROUND;
+use super::{BLOCK, blocks_of};
 use crate::element::{Element, LANES};
 use crate::level::Level;
 use core::hint::black_box;
@@ -82,14 +82,12 @@ impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
         let (top, fineness) = (s.splat_f32s(grid.top), s.splat_f32s(grid.fineness));
         let (last_step, round) = (s.splat_f32s((STEPS - 1) as f32), s.splat_f32s(ROUND));
         let zero = s.splat_f32s(0.0);
-        let (full, rest) = row.as_chunks::<BLOCK>();
-        let mut last = [E::MASKED; BLOCK];
-        last[..rest.len()].copy_from_slice(rest);
+        let (full, last) = blocks_of(row);
         let mut filled_up = 0;
         for b in blocks {
             let block = full.get(b).unwrap_or(&last);
             if b == full.len() {
-                filled_up += (BLOCK - rest.len()) as u32;
+                filled_up += (BLOCK - row.len() % BLOCK) as u32;
             }
             for group in block.as_chunks().0 {
                 let logits = E::widen(group);

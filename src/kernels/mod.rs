@@ -60,6 +60,15 @@ pub(crate) fn for_batches<E: Element>(row: &[E], mut f: impl FnMut(&[[E; LANES]]
     }
 }
 
+/// The full blocks of a row, and one more: what is left, filled up with masked tokens.
+#[inline(always)]
+pub(crate) fn blocks_of<E: Element>(row: &[E]) -> (&[[E; BLOCK]], [E; BLOCK]) {
+    let (full, rest) = row.as_chunks();
+    let mut last = [E::MASKED; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    (full, last)
+}
+
 /// A short group, filled up with masked tokens.
 #[inline(always)]
 pub(crate) fn padded<E: Element>(tail: &[E]) -> [E; LANES] {

@@ -1,6 +1,6 @@
 //! Maximum, first-index argmax, block maxima and the not-finite check, all in one pass over a row.
 
-use super::padded;
+use super::blocks_of;
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -120,16 +120,13 @@ impl<E: Element> WithSimd for Pass<'_, E> {
         let Self { row, blocks } = self;
         let mut faults = Faults::none(s);
         let mut best = Best { key: E::KEY_MIN, block: 0 };
-        let (full, rest) = row.as_chunks::<BLOCK>();
+        let (full, last) = blocks_of(row);
         for (i, chunk) in full.iter().enumerate() {
             best.note(i, block(s, chunk.as_chunks().0, &mut faults), blocks, E::from_key);
         }
-        if !rest.is_empty() {
-            let mut last = [[E::MASKED; LANES]; BLOCK / LANES];
-            for (group, part) in last.iter_mut().zip(rest.chunks(LANES)) {
-                *group = padded(part);
-            }
-            best.note(full.len(), block(s, &last, &mut faults), blocks, E::from_key);
+        if !row.len().is_multiple_of(BLOCK) {
+            let top = block(s, last.as_chunks().0, &mut faults);
+            best.note(full.len(), top, blocks, E::from_key);
         }
         Scan {
             max: E::from_key(best.key),
