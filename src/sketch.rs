@@ -120,12 +120,12 @@ impl<'a> Sketch<'a> {
         let least = sample.filter(|l| *l > f32::NEG_INFINITY).fold(scale.max(), f32::min);
         let mixed = least < scale.max();
         let grid = Grid::new(scale.max(), if mixed { least.max(lowest) } else { lowest });
-        pick(row, whole, blocks);
+        let all_equal =
+            !mixed && survey(level, data, Between::from(scale.max())).inside == data.len() as u64;
+        pick(row, whole || all_equal, blocks);
         let sampled = !blocks[1].is_empty();
         counts.clear();
         counts.resize(STEPS, 0);
-        let all_equal =
-            !mixed && survey(level, data, Between::from(scale.max())).inside == data.len() as u64;
         if all_equal {
             counts[0] = data.len() as u32;
         } else {

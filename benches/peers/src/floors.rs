@@ -18,12 +18,14 @@ pub fn table(rows: &mut Rows, rounds: usize, assert: bool) {
     let mut add = |name, contestant| {
         names.push(name);
         contestants.push(contestant);
+        names.len()
     };
     // The level that the raw passes are written for, where there is one.
     let level = Level::by_name("avx2").ok();
     let ours = level.unwrap_or_default();
     add("floor/read", Box::new(move |r, i, _| r.timed(i, |row| floors::read(ours, row))));
-    add("floor/exp", {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
+    let mut passes = add("floor/exp", {
         Box::new(move |r, i, _| r.timed(i, |row| floors::exp(ours, row, TEMPERATURE)))
     });
     #[cfg(target_arch = "x86_64")]
@@ -32,15 +34,10 @@ pub fn table(rows: &mut Rows, rounds: usize, assert: bool) {
     if let Some(raw) = raw {
         agree(rows, ours, raw);
         add("read, raw AVX2", Box::new(move |r, i, _| r.timed(i, |row| raw.read(row))));
-        add("exp, raw AVX2", {
+        passes = add("exp, raw AVX2", {
             Box::new(move |r, i, _| r.timed(i, |row| raw.exp(row, TEMPERATURE)))
         });
     }
-    let passes = contestants.len();
-    let mut add = |name, contestant| {
-        names.push(name);
-        contestants.push(contestant);
-    };
     #[cfg(feature = "candle")]
     add("candle's tensor", Box::new(|r, i, _| r.timed(i, |row| crate::candle::tensor(row))));
     add("llm-samplers' list", Box::new(|r, i, _| r.timed(i, |row| llm::logits(row))));
@@ -55,9 +52,9 @@ pub fn table(rows: &mut Rows, rounds: usize, assert: bool) {
     });
 
     // The passes among themselves: what follows upon a list that fills the caches is slower.
-    let lists = contestants.split_off(passes);
+    let mut lists = contestants.split_off(passes);
     let mut times = alternate(rows, &mut contestants, rounds.max(7));
-    times.extend(alternate(rows, &mut { lists }, rounds.max(7)));
+    times.extend(alternate(rows, &mut lists, rounds.max(7)));
     println!("| before any decision | us |\n|---|--:|");
     for (name, time) in names.iter().zip(&times) {
         println!("| {name} | {:.1} |", time.median);
