@@ -1,7 +1,7 @@
 //! Numbers and exact masses of the tokens above logits, with the exact total, in one pass.
 
-use super::exp::{HI_BITS, Halves, LO_ROUND, Sum};
-use super::weight::{Batch, Lanes, ROUND, Scale, Take, Weigher};
+use super::exp::{HI_BITS, Halves, Part, Sum};
+use super::weight::{Batch, Lanes, Scale, Take, Weigher};
 use crate::element::Element;
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -19,37 +19,31 @@ struct Above<S: Simd> {
     halves: Halves<S>,
     /// The keys of the logits to look above.
     ends: [S::f32s; ENDS],
-    /// The halves of no mass.
-    nothing: (S::u32s, S::u32s),
     total: Sum<S>,
-    above: [Sum<S>; ENDS],
-    counts: [S::u32s; ENDS],
+    above: [Part<S>; ENDS],
 }
 
 impl<E: Element, S: Simd> Take<E, S> for Above<S> {
     #[inline(always)]
     fn take(&mut self, s: S, logits: &Batch<E>, _: &Lanes, w: &Lanes) {
-        let (mut total, mut above, mut counts) = (self.total, self.above, self.counts);
-        let (zero, one) = (s.splat_u32s(0), s.splat_u32s(1));
+        let (mut total, mut above) = (self.total, self.above);
         for (logits, w) in logits.iter().zip(w) {
             let keys = E::keys(logits);
             for (&key, &t) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_f32s(w).0) {
-                let (hi, lo) = self.halves.of(s, t);
-                total.add(s, (hi, lo));
-                for ((above, count), &end) in above.iter_mut().zip(&mut counts).zip(&self.ends) {
-                    let reaches = s.greater_than_or_equal_f32s(key, end);
-                    *count = s.add_u32s(*count, s.select_u32s(reaches, one, zero));
-                    let hi = s.select_u32s(reaches, hi, self.nothing.0);
-                    let lo = s.select_u32s(reaches, lo, self.nothing.1);
-                    above.add(s, (hi, lo));
+                let halves = self.halves.of(s, t);
+                total.add(s, halves);
+                for (above, &end) in above.iter_mut().zip(&self.ends) {
+                    above.add(s, s.greater_than_or_equal_f32s(key, end), halves);
                 }
             }
         }
-        total.make_room(s);
-        for above in &mut above {
-            above.make_room(s);
+        if total.is_full() {
+            total.make_room(s);
+            for above in &mut above {
+                above.make_room(s);
+            }
         }
-        (self.total, self.above, self.counts) = (total, above, counts);
+        (self.total, self.above) = (total, above);
     }
 }
 
@@ -64,18 +58,15 @@ impl<E: Element> WithSimd for Pass<'_, E> {
                 #[inline(always)]
                 |end| s.splat_f32s(E::key_at_least(end)),
             ),
-            nothing: (s.splat_u32s(ROUND.to_bits()), s.splat_u32s(LO_ROUND.to_bits())),
             total: Sum::new(s),
-            above: [Sum::new(s); ENDS],
-            counts: [s.splat_u32s(0); ENDS],
+            above: [Part::new(s); ENDS],
         };
         Weigher::new(s, self.scale, HI_BITS).over::<false, E>(s, self.row, &mut above);
-        let Above { total, above, counts, .. } = above;
         let mut found = [(0, 0); ENDS];
-        for ((found, sum), &count) in found.iter_mut().zip(above).zip(&counts) {
-            *found = (super::equal::total::<S>(count), sum.total());
+        for (found, above) in found.iter_mut().zip(&above.above) {
+            *found = above.total();
         }
-        (total.total(), found)
+        (above.total.total(s), found)
     }
 }
 

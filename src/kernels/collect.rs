@@ -102,7 +102,12 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             #[inline(always)]
             |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
         );
-        let (zero, one) = (s.splat_u32s(0), s.splat_u32s(1));
+        let zero = s.splat_u32s(0);
+        let mut first_bits = [0; LANES];
+        for (lane, bit) in first_bits.iter_mut().enumerate().take(S::U32_LANES) {
+            *bit = 1 << lane;
+        }
+        let first_bits = S::as_simd_u32s(&first_bits).0[0];
         let mut found = [Candidate(0); BLOCK];
         let mut reaching = [0; STRETCH];
         for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
@@ -113,41 +118,42 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             }
             for &b in &reaching[..count] {
                 let block = full.get(b).unwrap_or(&last);
-                // As many vectors at once as a word has bits: vector `i` has bit `i` of every lane.
-                for (part, tokens) in block.chunks(32 * S::F32_LANES).enumerate() {
-                    let mut words = [zero; N];
-                    let mut bit = one;
+                // A bit a token: each lane of a word has those of its own tokens, and all lanes together those of 32.
+                let mut inside = [[0; BLOCK / 32]; N];
+                for (part, tokens) in block.as_chunks::<32>().0.iter().enumerate() {
+                    // Those at or above the low end and those at or above the high end, apart.
+                    let mut words = [[zero; 2]; N];
+                    let mut bits = first_bits;
                     for group in tokens.as_chunks().0 {
                         for &key in S::as_simd_f32s(&E::keys(group)).0 {
-                            for (word, &[low, end]) in words.iter_mut().zip(&bounds) {
-                                let reaches = s.greater_than_or_equal_f32s(key, low);
-                                let inside = s.and_m32s(reaches, s.less_than_f32s(key, end));
-                                *word = s.or_u32s(*word, s.select_u32s(inside, bit, zero));
+                            for (words, ends) in words.iter_mut().zip(&bounds) {
+                                for (word, &end) in words.iter_mut().zip(ends) {
+                                    let reaches = s.greater_than_or_equal_f32s(key, end);
+                                    *word = s.or_u32s(*word, s.select_u32s(reaches, bits, zero));
+                                }
                             }
-                            bit = s.add_u32s(bit, bit);
+                            let lanes = s.splat_u32s(S::U32_LANES as u32);
+                            bits = s.wrapping_dyn_shl_u32s(bits, lanes);
                         }
                     }
-                    let id = b * BLOCK + part * 32 * S::F32_LANES;
-                    for (word, out) in words.into_iter().zip(&mut outs) {
-                        let mut inside = [0u32; LANES];
-                        S::as_mut_simd_u32s(&mut inside).0[0] = word;
-                        let mut any = 0;
-                        for &word in inside.iter().take(S::U32_LANES) {
-                            any |= word;
+                    for (inside, [low, end]) in inside.iter_mut().zip(words) {
+                        inside[part] = any::<S>(s.xor_u32s(low, end));
+                    }
+                }
+                for (inside, out) in inside.into_iter().zip(&mut outs) {
+                    let mut n = 0;
+                    for (part, &[first, second]) in inside.as_chunks().0.iter().enumerate() {
+                        let mut bits = u64::from(first) | u64::from(second) << 32;
+                        while bits != 0 {
+                            let i = part * 64 + bits.trailing_zeros() as usize;
+                            bits &= bits - 1;
+                            found[n % BLOCK] =
+                                Candidate::new((b * BLOCK + i) as u32, block[i].to_f32());
+                            n += 1;
                         }
-                        let mut n = 0;
-                        while any != 0 {
-                            let i = any.trailing_zeros() as usize;
-                            any &= any - 1;
-                            let start = i * S::F32_LANES;
-                            for (slot, v) in tokens[start..][..S::F32_LANES].iter().enumerate() {
-                                found[n] = Candidate::new((id + start + slot) as u32, v.to_f32());
-                                n += (inside[slot] >> i & 1) as usize;
-                            }
-                        }
-                        if n > 0 {
-                            out.extend_from_slice(&found[..n]);
-                        }
+                    }
+                    if n > 0 {
+                        out.extend_from_slice(&found[..n.min(BLOCK)]);
                     }
                 }
                 if outs.iter().any(|out| out.len() > limit) {
@@ -156,6 +162,17 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             }
         }
     }
+}
+
+/// The bits that any lane has.
+#[inline(always)]
+fn any<S: Simd>(word: S::u32s) -> u32 {
+    let mut lanes = [0u32; LANES];
+    S::as_mut_simd_u32s(&mut lanes).0[0] = word;
+    let [a, b, c, d]: [u128; 4] = bytemuck::cast(lanes);
+    let both = a | b | c | d;
+    let both = both as u64 | (both >> 64) as u64;
+    both as u32 | (both >> 32) as u32
 }
 
 /// Appends the tokens of a scanned row with logits in each of `ranges` to the list beside it, by ascending id. `blocks` are

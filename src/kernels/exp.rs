@@ -64,29 +64,82 @@ impl<S: Simd> Sum<S> {
         self.vectors += 1;
     }
 
+    /// Whether there is no room for another batch.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.vectors > Self::MOST - (BATCH * LANES / S::F32_LANES) as u32
+    }
+
     /// Makes room for another batch.
     #[inline(always)]
     pub fn make_room(&mut self, s: S) {
-        if self.vectors > Self::MOST - (BATCH * LANES / S::F32_LANES) as u32 {
-            *self = Self { moved: self.total(), ..Self::new(s) };
-        }
+        *self = Self { moved: self.total(s), ..Self::new(s) };
     }
 
-    /// The sum. Each vector added the bits of its constants, too.
+    /// The sum.
     #[inline(always)]
-    pub fn total(&self) -> u64 {
-        let (mut hi, mut lo) = ([0u32; LANES], [0u32; LANES]);
-        S::as_mut_simd_u32s(&mut hi).0[0] = self.hi;
-        S::as_mut_simd_u32s(&mut lo).0[0] = self.lo;
-        let constant = |c: f32| c.to_bits().wrapping_mul(self.vectors);
-        let mut total = self.moved;
-        for (hi, lo) in hi.into_iter().zip(lo).take(S::U32_LANES) {
-            let high = u64::from(hi.wrapping_sub(constant(ROUND)));
-            let low = i64::from(lo.wrapping_sub(constant(LO_ROUND)) as i32);
-            total = total.wrapping_add(high << LO_BITS).wrapping_add_signed(low);
-        }
-        total
+    pub fn total(&self, s: S) -> u64 {
+        self.moved.wrapping_add(add_up::<S>(self.hi, self.lo, s.splat_u32s(self.vectors)))
     }
+}
+
+/// A sum of some masses, and their number: has room as long as a [`Sum`] that takes all of them has.
+#[derive(Clone, Copy)]
+pub(super) struct Part<S: Simd> {
+    hi: S::u32s,
+    lo: S::u32s,
+    count: S::u32s,
+    /// Number and mass of what is no longer in the lanes.
+    moved: (u64, u64),
+}
+
+impl<S: Simd> Part<S> {
+    #[inline(always)]
+    pub fn new(s: S) -> Self {
+        let zero = s.splat_u32s(0);
+        Self { hi: zero, lo: zero, count: zero, moved: (0, 0) }
+    }
+
+    /// Adds those of a vector's masses, [`Halves`], that are in.
+    #[inline(always)]
+    pub fn add(&mut self, s: S, is_in: S::m32s, (hi, lo): (S::u32s, S::u32s)) {
+        // Where a mask is a vector of ones and zeros, that is the mask itself.
+        let is_in = s.select_u32s(is_in, s.splat_u32s(u32::MAX), s.splat_u32s(0));
+        self.hi = s.add_u32s(self.hi, s.and_u32s(hi, is_in));
+        self.lo = s.add_u32s(self.lo, s.and_u32s(lo, is_in));
+        self.count = s.sub_u32s(self.count, is_in);
+    }
+
+    #[inline(always)]
+    pub fn make_room(&mut self, s: S) {
+        *self = Self { moved: self.total(), ..Self::new(s) };
+    }
+
+    /// Number and sum.
+    #[inline(always)]
+    pub fn total(&self) -> (u64, u64) {
+        let (count, mass) = self.moved;
+        let more = add_up::<S>(self.hi, self.lo, self.count);
+        (count + super::equal::total::<S>(self.count), mass.wrapping_add(more))
+    }
+}
+
+/// The sum of the masses in 32-bit lanes. Each of the `counts` in a lane added the bits of the constants, too.
+#[inline(always)]
+fn add_up<S: Simd>(hi: S::u32s, lo: S::u32s, counts: S::u32s) -> u64 {
+    let mut lanes = [[0u32; LANES]; 3];
+    for (lanes, vector) in lanes.iter_mut().zip([hi, lo, counts]) {
+        S::as_mut_simd_u32s(lanes).0[0] = vector;
+    }
+    let [hi, lo, counts] = lanes;
+    let mut total = 0u64;
+    for i in 0..S::U32_LANES {
+        let constant = |c: f32| c.to_bits().wrapping_mul(counts[i]);
+        let high = u64::from(hi[i].wrapping_sub(constant(ROUND)));
+        let low = i64::from(lo[i].wrapping_sub(constant(LO_ROUND)) as i32);
+        total = total.wrapping_add(high << LO_BITS).wrapping_add_signed(low);
+    }
+    total
 }
 
 /// Adds up masses, and stores the weights where it has a place for them.
@@ -109,7 +162,9 @@ impl<E, S: Simd, const STORE: bool> Take<E, S> for Total<'_, S, STORE> {
             let t = if STORE { s.mul_f32s(w, self.hi) } else { w };
             sum.add(s, self.halves.of(s, t));
         }
-        sum.make_room(s);
+        if sum.is_full() {
+            sum.make_room(s);
+        }
         self.sum = sum;
     }
 }
@@ -133,7 +188,7 @@ impl<E: Element, const STORE: bool> WithSimd for Pass<'_, E, STORE> {
             outs: self.out.chunks_mut(BATCH * LANES),
         };
         weigher.over::<STORE, E>(s, self.row, &mut total);
-        total.sum.total()
+        total.sum.total(s)
     }
 }
 
