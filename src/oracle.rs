@@ -225,15 +225,17 @@ fn light(t: &Token) -> f64 {
     (t.x.abs() * 2f64.powi(-22)).max(DOUBT)
 }
 
-/// Whether typical's order of a token and one of its neighbours is in doubt. Equal logits are equal
-/// to the crate, too, so that ids decide.
+/// Whether typical's order of a token and another one is in doubt. Equal logits are equal to the crate, too, so that ids
+/// decide; but tokens about as far from the mean may stand beyond them.
 fn near_neighbours(tokens: &[Token], i: usize, mean: f64) -> bool {
-    let near = |j: usize| {
-        let (a, b) = (tokens[i], tokens[j]);
-        let margin = DOUBT * (a.x.abs() + b.x.abs() + mean.abs()) + 1e-12;
-        a.logit != b.logit && ((a.x - mean).abs() - (b.x - mean).abs()).abs() <= margin
+    let token = tokens[i];
+    let near = |other: &&Token| {
+        let margin = DOUBT * (token.x.abs() + other.x.abs() + mean.abs()) + 1e-12;
+        ((token.x - mean).abs() - (other.x - mean).abs()).abs() <= margin
     };
-    i > 0 && near(i - 1) || i + 1 < tokens.len() && near(i + 1)
+    let other_logit = |other: &Token| other.logit != token.logit;
+    let before = tokens[..i].iter().rev().take_while(near).any(other_logit);
+    before || tokens[i + 1..].iter().take_while(near).any(other_logit)
 }
 
 fn verdict(token: u32, doubt: bool) -> Verdict {
@@ -287,6 +289,17 @@ mod tests {
         assert_eq!(sample(&row, &params().with_typical_p(1.0), 0.31), Verdict::Token(0));
         let row = [1.0f32, 0.0, MASKED];
         assert_eq!(sample(&row, &params().with_typical_p(0.7), 0.99), Verdict::Token(0));
+    }
+
+    /// One token above the mean and two below it, all as far from it but for 1e-8: which come first can't be told, so that
+    /// whatever is drawn is in doubt, also where its neighbour has the same logit.
+    #[test]
+    fn typical_doubts_beyond_equal_logits() {
+        let half = -std::f32::consts::LN_2;
+        for u in [0.1, 0.3, 0.6, 0.9] {
+            let verdict = sample(&[0.0, half, half], &params().with_typical_p(1.0), u);
+            assert!(matches!(verdict, Verdict::InDoubt(_)), "{u}: {verdict:?}");
+        }
     }
 
     #[test]
