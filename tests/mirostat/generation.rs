@@ -84,11 +84,25 @@ fn a_generation_that_breaks_keeps_what_succeeded() {
         assert_eq!(error.tokens, [2, 3]);
         assert_eq!((error.steps.len(), s.steps(), draws.step()), (2, 2, 2));
         match (&error.cause, fails_at) {
-            (StopCause::Model(text), 3) => assert_eq!(text, "no more"),
-            (StopCause::Sample(Error::NotFinite { index: 4, .. }), 0) => {}
+            (StopCause::Model(text), 3) => {
+                assert_eq!(text, "no more");
+                assert_eq!(error.to_string(), "after 2 tokens: the model: no more");
+            }
+            (StopCause::Sample(cause @ Error::NotFinite { index: 4, .. }), 0) => {
+                assert_eq!(error.to_string(), format!("after 2 tokens: {cause}"));
+            }
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn the_error_of_a_model_is_the_source() {
+    let model = |_: &[u32], _: &mut Vec<f32>| Err(Error::NoAllowedToken);
+    let mut s = session(0.5, Version::V2);
+    let error = Generate::new(1).run(&mut s, || 0.5, model, &[], &mut Scratch::new()).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(source, Error::NoAllowedToken.to_string());
 }
 
 #[test]
@@ -123,6 +137,7 @@ fn traces_by_hand() {
     let mut window = SurpriseWindow::new(2).unwrap();
     steps.iter().for_each(|s| window.push_step(s));
     assert_eq!((window.mean(), window.len(), window.capacity()), (Some(4.0), 2, 2));
+    assert!(!window.is_empty());
     window.clear();
     assert!(window.is_empty() && window.mean().is_none());
     assert!(SurpriseWindow::new(0).is_err() && TraceAccumulator::new(f64::NAN).is_err());

@@ -114,6 +114,8 @@ fn replays_stop_at_an_error_and_atomic_ones_go_back() {
     let stopped = one.replay(&Rows::slices(&slices), &draws, &mut scratch).unwrap_err();
     assert_eq!((&stopped.steps[..], &stopped.error), (&all[..3], &error));
     assert_eq!((one.steps(), one.mu()), (3, all[2].mu_after));
+    assert_eq!(stopped.to_string(), format!("after 3 steps: {error}"));
+    assert_eq!(std::error::Error::source(&stopped).unwrap().to_string(), error.to_string());
     let short = one.replay(&Rows::slices(&slices), &draws[1..], &mut scratch).unwrap_err();
     assert!(matches!(short.error, Error::Shape { .. }) && one.steps() == 3);
 }
