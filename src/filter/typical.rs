@@ -216,3 +216,73 @@ impl Typical<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rank::{Bracket, Inside, Prefix, Seek};
+
+    /// Tokens at logits 0, -1 and -2 around a mean of -1, and a narrow ring that lists only some of them.
+    struct Narrow {
+        listed: Vec<Candidate>,
+        inside: Inside,
+        all: Vec<Candidate>,
+    }
+
+    impl Ranked for Narrow {
+        fn ring(
+            &mut self,
+            _: f64,
+            _: u64,
+            width: usize,
+            out: &mut Vec<Candidate>,
+        ) -> Result<Inside, Need> {
+            let everything = Inside { count: 0, mass: 0, within: -1.0, beyond: f64::INFINITY };
+            let (listed, inside) = match width {
+                ALL => (&self.all, everything),
+                _ => (&self.listed, self.inside),
+            };
+            out.clone_from(listed);
+            Ok(inside)
+        }
+
+        fn seek(&mut self, _: Seek) -> Result<Prefix, Need> {
+            Err(Need::Depth)
+        }
+
+        fn total(&self) -> Result<Bracket, Need> {
+            Err(Need::Total)
+        }
+
+        fn tokens(
+            &mut self,
+            _: Option<&Prefix>,
+            _: &mut Vec<Candidate>,
+        ) -> Result<Option<f32>, Need> {
+            Err(Need::Depth)
+        }
+    }
+
+    /// A token on the other side, as far from the mean and not listed, may have the smaller id.
+    #[test]
+    fn a_ring_decides_nothing_at_the_distances_of_its_edges() {
+        let scale = Scale::checked(0.0, 1.0);
+        let (near, far) = (Candidate::new(2, -1.0), Candidate::new(1, -2.0));
+        let on_ring = |mut ring: Narrow, target| {
+            let mut memory = Memory::default();
+            let level = Level::best();
+            let mut typical = Typical { level, scale, whole: None, memory: &mut memory };
+            let found = typical.on_ring(&mut ring, -1.0, target).unwrap();
+            (found.entry.token.id(), found.count)
+        };
+        // Before the outer edge: the token beyond it comes first.
+        let (listed, all) = (vec![far, near], vec![Candidate::new(0, 0.0), far, near]);
+        let inside = Inside { count: 0, mass: 0, within: -1.0, beyond: 1.0 };
+        assert_eq!(on_ring(Narrow { listed, inside, all }, scale.mass(-1.0)), (0, 2));
+        // At the inner edge: the token within it comes last.
+        let (listed, all) = (vec![far], vec![far, near, Candidate::new(5, 0.0)]);
+        let mass = scale.mass(-1.0) + scale.mass(0.0);
+        let inside = Inside { count: 2, mass, within: 1.0, beyond: f64::INFINITY };
+        assert_eq!(on_ring(Narrow { listed, inside, all }, mass), (5, 3));
+    }
+}
