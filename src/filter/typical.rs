@@ -220,13 +220,16 @@ impl Typical<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::ONE;
     use crate::rank::{Bracket, Inside, Prefix, Seek};
 
-    /// Tokens at logits 0, -1 and -2 around a mean of -1, and a narrow ring that lists only some of them.
+    /// Tokens at logits 0, -1 and -2 around a mean of -1, of which some are listed alone.
     struct Narrow {
         listed: Vec<Candidate>,
         inside: Inside,
         all: Vec<Candidate>,
+        /// The largest logit that a token which is not in the list may have.
+        missing: Option<f32>,
     }
 
     impl Ranked for Narrow {
@@ -257,9 +260,10 @@ mod tests {
         fn tokens(
             &mut self,
             _: Option<&Prefix>,
-            _: &mut Vec<Candidate>,
+            out: &mut Vec<Candidate>,
         ) -> Result<Option<f32>, Need> {
-            Err(Need::Depth)
+            out.clone_from(&self.listed);
+            Ok(self.missing)
         }
     }
 
@@ -278,11 +282,35 @@ mod tests {
         // Before the outer edge: the token beyond it comes first.
         let (listed, all) = (vec![far, near], vec![Candidate::new(0, 0.0), far, near]);
         let inside = Inside { count: 0, mass: 0, within: -1.0, beyond: 1.0 };
-        assert_eq!(on_ring(Narrow { listed, inside, all }, scale.mass(-1.0)), (0, 2));
+        assert_eq!(
+            on_ring(Narrow { listed, inside, all, missing: None }, scale.mass(-1.0)),
+            (0, 2)
+        );
         // At the inner edge: the token within it comes last.
         let (listed, all) = (vec![far], vec![far, near, Candidate::new(5, 0.0)]);
         let mass = scale.mass(-1.0) + scale.mass(0.0);
         let inside = Inside { count: 2, mass, within: 1.0, beyond: f64::INFINITY };
-        assert_eq!(on_ring(Narrow { listed, inside, all }, mass), (5, 3));
+        assert_eq!(on_ring(Narrow { listed, inside, all, missing: None }, mass), (5, 3));
+    }
+
+    /// What is missing lies below, and may be as near to the mean as the last token that is kept.
+    #[test]
+    fn a_missing_token_that_is_as_near_asks_for_more() {
+        let scale = Scale::checked(0.0, 1.0);
+        let inside = Inside { count: 0, mass: 0, within: -1.0, beyond: 1.0 };
+        let kept = |missing| {
+            let listed = vec![Candidate::new(1, 0.0), Candidate::new(2, -1.0)];
+            let mut ranked = Narrow { listed, inside, all: Vec::new(), missing: Some(missing) };
+            // The mean is -1, and half of the mass is more than that of the token there.
+            let whole = Moments { mass: ONE, first: -(ONE as i64), count: 3 };
+            let mut memory = Memory::default();
+            let level = Level::best();
+            let mut typical = Typical { level, scale, whole: Some(whole), memory: &mut memory };
+            let decided = typical.by_tokens(&mut ranked, Alive::All, 0.5, None, 0.0);
+            decided.map(|decision| decision.kept.unwrap().count)
+        };
+        assert_eq!(kept(-2.5), Ok(2));
+        assert_eq!(kept(-2.0), Err(Need::Depth));
+        assert_eq!(kept(-1.5), Err(Need::Depth));
     }
 }
