@@ -420,6 +420,12 @@ mod tests {
     use crate::level::Level;
 
     #[test]
+    fn a_maximum_of_zero_is_positive() {
+        let max = Scale::checked(-0.0, 1.0).max();
+        assert!(max == 0.0 && max.is_sign_positive());
+    }
+
+    #[test]
     fn powers_of_two_divide_alike() {
         assert_eq!(reciprocal(1.0), Some(1.0));
         assert_eq!(reciprocal(0.25), Some(4.0));
