@@ -1,7 +1,7 @@
 //! The tokens of a row whose logits reach a threshold.
 
 use super::scan::{BLOCK, scan};
-use super::{blocks_of, first_fault};
+use super::{blocks_of, first_fault, lanes_of};
 use crate::element::{Element, LANES};
 use crate::error::Error;
 use crate::level::Level;
@@ -167,9 +167,7 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
 /// The bits that any lane has.
 #[inline(always)]
 fn any<S: Simd>(word: S::u32s) -> u32 {
-    let mut lanes = [0u32; LANES];
-    S::as_mut_simd_u32s(&mut lanes).0[0] = word;
-    let [a, b, c, d]: [u128; 4] = bytemuck::cast(lanes);
+    let [a, b, c, d]: [u128; 4] = bytemuck::cast(lanes_of::<S>(word));
     let both = a | b | c | d;
     let both = both as u64 | (both >> 64) as u64;
     both as u32 | (both >> 32) as u32

@@ -1,9 +1,9 @@
 //! Large groups of equal logits: whether a range holds a single value, and its n-th token, without listing them.
 
 use super::collect::Between;
-use super::for_batches;
 use super::scan::BLOCK;
-use crate::element::{Element, LANES};
+use super::{for_batches, lanes_of};
+use crate::element::Element;
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
 
@@ -19,10 +19,8 @@ pub(crate) struct Survey {
 /// The sum of counts in lanes.
 #[inline(always)]
 pub(super) fn total<S: Simd>(counts: S::u32s) -> u64 {
-    let mut lanes = [0u32; LANES];
-    S::as_mut_simd_u32s(&mut lanes).0[0] = counts;
     let mut total = 0;
-    for n in lanes {
+    for n in lanes_of::<S>(counts) {
         total += u64::from(n);
     }
     total

@@ -1,5 +1,6 @@
 //! Weights and their exact total mass.
 
+use super::lanes_of;
 use super::weight::{BATCH, Batch, Lanes, ROUND, Scale, Take, Weigher, pinned, vectors};
 use crate::element::{Element, LANES};
 use crate::error::Error;
@@ -127,11 +128,7 @@ impl<S: Simd> Part<S> {
 /// The sum of the masses in 32-bit lanes. Each of the `counts` in a lane added the bits of the constants, too.
 #[inline(always)]
 fn add_up<S: Simd>(hi: S::u32s, lo: S::u32s, counts: S::u32s) -> u64 {
-    let mut lanes = [[0u32; LANES]; 3];
-    for (lanes, vector) in lanes.iter_mut().zip([hi, lo, counts]) {
-        S::as_mut_simd_u32s(lanes).0[0] = vector;
-    }
-    let [hi, lo, counts] = lanes;
+    let (hi, lo, counts) = (lanes_of::<S>(hi), lanes_of::<S>(lo), lanes_of::<S>(counts));
     let mut total = 0u64;
     for i in 0..S::U32_LANES {
         let constant = |c: f32| c.to_bits().wrapping_mul(counts[i]);

@@ -69,6 +69,14 @@ pub(crate) fn blocks_of<E: Element>(row: &[E]) -> (&[[E; BLOCK]], [E; BLOCK]) {
     (full, last)
 }
 
+/// The lanes of a vector, with zeros where only wider vectors have any.
+#[inline(always)]
+pub(crate) fn lanes_of<S: pulp::Simd>(vector: S::u32s) -> [u32; LANES] {
+    let mut lanes = [0; LANES];
+    S::as_mut_simd_u32s(&mut lanes).0[0] = vector;
+    lanes
+}
+
 /// A short group, filled up with masked tokens.
 #[inline(always)]
 pub(crate) fn padded<E: Element>(tail: &[E]) -> [E; LANES] {
