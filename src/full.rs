@@ -462,12 +462,20 @@ mod tests {
     #[test]
     fn a_sample_that_misleads_does_not_mislead_the_answer() {
         let (mut blocks, mut memory) = (Vec::new(), Memory::default());
+        let spread = |i: usize| (i * 7919 % 10_007) as f32 / 10_007.0;
+        let sampled = |i: usize| (i / BLOCK).is_multiple_of(4);
+        // Two values alone, of which sampled blocks have half and half, and the others mostly one.
+        let two = |most: f32, i: usize| {
+            let share = if sampled(i) { 0.5 } else { 0.95 };
+            if spread(i) < share { most } else { 1.0 - most }
+        };
+        let mut rows: Vec<Vec<f32>> =
+            [0.0, 1.0].map(|m| (0..20_000).map(|i| two(m, i)).collect()).to_vec();
         for (inside, outside) in [(0.0, 1.5), (1.5, 0.0), (-40.0, 0.0), (0.0, 0.0)] {
-            let logit = |i: usize| {
-                let sampled = (i / BLOCK).is_multiple_of(4);
-                (i * 7919 % 10_007) as f32 / 10_007.0 + if sampled { inside } else { outside }
-            };
-            let mut data: Vec<f32> = (0..20_000).map(logit).collect();
+            let logit = |i| spread(i) + if sampled(i) { inside } else { outside };
+            rows.push((0..20_000).map(logit).collect());
+        }
+        for mut data in rows {
             // The largest of each block, so that maxima don't tell which are like which.
             for (b, block) in data.chunks_mut(BLOCK).enumerate() {
                 block[block.len() - 1] = 2.5 + (b * 37 % 157) as f32 / 1024.0;
