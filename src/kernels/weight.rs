@@ -43,6 +43,10 @@ pub(crate) type Batch<E> = [[E; LANES]; BATCH];
 /// What is made of a batch of logits.
 pub(crate) type Lanes = Batch<f32>;
 
+/// Begins at a cache line, so that no vector of it lies in two: on the stack, arrays of floats may begin anywhere.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 /// Vectors whose exps are worked out together.
 const STEP: usize = 4;
 
@@ -162,29 +166,33 @@ impl<S: Simd> Weigher<S> {
         let rest = &row[full.len() * BATCH * LANES..];
         let mut last = [[E::MASKED; LANES]; BATCH];
         last.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-        // Groups whose divisions are done beside a step; where vectors are short, a batch's are all done before.
         let steps = BATCH * LANES / (STEP * S::F32_LANES);
-        let beside = BATCH / steps;
 
-        let mut room = [[[0.0; LANES]; BATCH]; 3];
-        let [x, next, w] = &mut room;
-        let (mut x, mut next) = (x, next);
-        self.arguments(s, full.first().unwrap_or(&last), x, &divide);
+        let mut room = Aligned([[[0.0; LANES]; BATCH]; 8]);
+        let [x0, x1, x2, r0, r1, n0, n1, w] = &mut room.0;
+        // Of this batch, of the next, and of the one after that.
+        let mut x = [x0, x1, x2];
+        // Of this batch, and of the next.
+        let (mut now, mut next) = ([r0, n0], [r1, n1]);
+        let batch = |i| full.get(i).unwrap_or(&last);
+        self.arguments(s, batch(0), x[0], &divide);
+        self.arguments(s, batch(1), x[1], &divide);
+        let [r, n] = &mut now;
+        self.reduce(s, x[0], [&mut r[..], &mut n[..]]);
         for i in 0..row.len().div_ceil(BATCH * LANES) {
-            let (logits, ahead) = (full.get(i).unwrap_or(&last), full.get(i + 1).unwrap_or(&last));
-            if beside == 0 {
-                self.arguments(s, ahead, next, &divide);
-            }
+            let ahead = batch(i + 2);
             let out = vectors_mut::<S>(w).as_chunks_mut().0;
-            for (i, (w, &x)) in out.iter_mut().zip(vectors::<S>(x).as_chunks().0).enumerate() {
-                if beside != 0 {
-                    let groups = i * beside..(i + 1) * beside;
-                    self.arguments(s, &ahead[groups.clone()], &mut next[groups], &divide);
-                }
-                *w = self.weights::<EXACT>(s, x);
+            for (i, w) in out.iter_mut().enumerate() {
+                let groups = i * BATCH / steps..(i + 1) * BATCH / steps;
+                self.arguments(s, &ahead[groups.clone()], &mut x[2][groups.clone()], &divide);
+                let [r, n] = &mut next;
+                self.reduce(s, &x[1][groups.clone()], [&mut r[groups.clone()], &mut n[groups]]);
+                *w = self.weights::<EXACT>(s, x[0], [&*now[0], &*now[1]], i);
             }
-            taker.take(s, logits, x, w);
-            core::mem::swap(&mut x, &mut next);
+            taker.take(s, batch(i), x[0], w);
+            let [first, second, third] = x;
+            x = [second, third, first];
+            (now, next) = (next, now);
         }
     }
 
@@ -206,53 +214,63 @@ impl<S: Simd> Weigher<S> {
         }
     }
 
-    /// `E(x) * 2^power`.
+    /// [`reduced`](Self::reduced) for some groups.
     #[inline(always)]
-    fn weights<const EXACT: bool>(&self, s: S, x: [S::f32s; STEP]) -> [S::f32s; STEP] {
-        if EXACT {
-            // A comparison, not a clamp: it also gives 0 for -inf and NaN.
-            let e = self.exp(s, x);
-            each(
-                #[inline(always)]
-                |i| {
-                    let counts = s.greater_than_or_equal_f32s(x[i], self.cut_off);
-                    s.select_f32s(counts, e[i], s.splat_f32s(0.0))
-                },
-            )
-        } else {
-            let x = each(
-                #[inline(always)]
-                |i| s.max_f32s(x[i], self.cut_off),
-            );
-            self.exp(s, x)
+    fn reduce(&self, s: S, x: &[[f32; LANES]], [r, n]: [&mut [[f32; LANES]]; 2]) {
+        for ((x, r), n) in x.iter().zip(r).zip(n) {
+            let outs = S::as_mut_simd_f32s(r).0.iter_mut().zip(S::as_mut_simd_f32s(n).0);
+            for ((r, n), &x) in outs.zip(S::as_simd_f32s(x).0) {
+                [*r, *n] = self.reduced(s, x);
+            }
         }
     }
 
-    /// `e^x * 2^power` for `x` in `[CUT_OFF, 0]`. The same bits on every level: multiply, then add, not fused, but where the
-    /// product is exact.
+    /// Weights times `2^power` of the vectors of a step, given their [`reduced`](Self::reduced) arguments.
+    #[inline(always)]
+    fn weights<const EXACT: bool>(
+        &self,
+        s: S,
+        x: &Lanes,
+        [r, n]: [&Lanes; 2],
+        step: usize,
+    ) -> [S::f32s; STEP] {
+        let [x, r, n] = [x, r, n].map(
+            #[inline(always)]
+            |lanes| vectors::<S>(lanes).as_chunks().0[step],
+        );
+        let e = self.exp(s, r, n);
+        if !EXACT {
+            return e;
+        }
+        // It also gives 0 for -inf and NaN.
+        each(
+            #[inline(always)]
+            |i| {
+                let counts = s.greater_than_or_equal_f32s(x[i], self.cut_off);
+                s.select_f32s(counts, e[i], s.splat_f32s(0.0))
+            },
+        )
+    }
+
+    /// What an exp of `x` is worked out from: `r` in `x = n ln 2 + r`, and a float whose low bits are the integer
+    /// `n + power`. `x` below [`CUT_OFF`] is taken for that. Multiply-adds are fused only where the product is exact, so that the bits are the
+    /// same on every level.
+    #[inline(always)]
+    fn reduced(&self, s: S, x: S::f32s) -> [S::f32s; 2] {
+        let x = s.max_f32s(x, self.cut_off);
+        let shifted = mul_add(s, x, self.log2_e, self.round);
+        let n = s.sub_f32s(shifted, self.round);
+        let r = s.mul_add_e_f32s(n, self.minus_ln2_hi, x);
+        [s.mul_add_e_f32s(n, self.minus_ln2_lo, r), shifted]
+    }
+
+    /// `e^x * 2^power` for [`reduced`](Self::reduced) arguments, with the same bits on every level.
     ///
     /// Each step runs over all `N` vectors before the next does. An exp is a long chain of operations, each of which waits
     /// for the one before; a CPU looks ahead too little to find the next vector's chain behind this one's.
     #[inline(always)]
-    fn exp<const N: usize>(&self, s: S, x: [S::f32s; N]) -> [S::f32s; N] {
+    fn exp<const N: usize>(&self, s: S, r: [S::f32s; N], shifted: [S::f32s; N]) -> [S::f32s; N] {
         let [p0, p1, p2, p3, p4] = self.poly;
-        // The integer n + power stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^n.
-        let shifted: [_; N] = each(
-            #[inline(always)]
-            |i| mul_add(s, x[i], self.log2_e, self.round),
-        );
-        let n: [_; N] = each(
-            #[inline(always)]
-            |i| s.sub_f32s(shifted[i], self.round),
-        );
-        let r: [_; N] = each(
-            #[inline(always)]
-            |i| s.mul_add_e_f32s(n[i], self.minus_ln2_hi, x[i]),
-        );
-        let r: [_; N] = each(
-            #[inline(always)]
-            |i| s.mul_add_e_f32s(n[i], self.minus_ln2_lo, r[i]),
-        );
         // Estrin's scheme: as many operations as Horner's, but a shorter chain.
         let r2: [_; N] = each(
             #[inline(always)]
@@ -322,7 +340,9 @@ fn mul_add<S: Simd>(s: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
 #[inline(always)]
 pub fn weight(x: f32) -> f32 {
     if x >= CUT_OFF {
-        Weigher::new(pulp::Scalar, Scale::UNIT, 0).exp(pulp::Scalar, [x])[0]
+        let (s, weigher) = (pulp::Scalar, Weigher::new(pulp::Scalar, Scale::UNIT, 0));
+        let [r, shifted] = weigher.reduced(s, x);
+        weigher.exp(s, [r], [shifted])[0]
     } else {
         0.0
     }
