@@ -119,8 +119,9 @@ impl<S: Simd> Weigher<S> {
     /// weight below the cut-off may be something else that has no mass either: a clamp is cheaper than a comparison; no
     /// NaN may come in then.
     ///
-    /// The divisions of a batch run beside the exps of the one before: a CPU has one unit that divides, and nothing else
-    /// needs it.
+    /// What is long and depends on itself runs apart: a CPU has only so many operations in sight, and finds other work among them
+    /// or none. So a batch's arguments are reduced first, its exps come from memory then, and beside them run the divisions
+    /// of the next batch, for which a CPU has one unit that nothing else needs.
     #[inline(always)]
     pub fn over<const EXACT: bool, E: Element>(
         &self,
@@ -166,33 +167,23 @@ impl<S: Simd> Weigher<S> {
         let rest = &row[full.len() * BATCH * LANES..];
         let mut last = [[E::MASKED; LANES]; BATCH];
         last.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-        let steps = BATCH * LANES / (STEP * S::F32_LANES);
 
-        let mut room = Aligned([[[0.0; LANES]; BATCH]; 8]);
-        let [x0, x1, x2, r0, r1, n0, n1, w] = &mut room.0;
-        // Of this batch, of the next, and of the one after that.
-        let mut x = [x0, x1, x2];
-        // Of this batch, and of the next.
-        let (mut now, mut next) = ([r0, n0], [r1, n1]);
-        let batch = |i| full.get(i).unwrap_or(&last);
-        self.arguments(s, batch(0), x[0], &divide);
-        self.arguments(s, batch(1), x[1], &divide);
-        let [r, n] = &mut now;
-        self.reduce(s, x[0], [&mut r[..], &mut n[..]]);
+        let steps = BATCH * LANES / (STEP * S::F32_LANES);
+        let mut room = Aligned([[[0.0; LANES]; BATCH]; 5]);
+        let [x, next, r, n, w] = &mut room.0;
+        let (mut x, mut next) = (x, next);
+        self.arguments(s, full.first().unwrap_or(&last), x, &divide);
         for i in 0..row.len().div_ceil(BATCH * LANES) {
-            let ahead = batch(i + 2);
+            let (logits, ahead) = (full.get(i).unwrap_or(&last), full.get(i + 1).unwrap_or(&last));
+            self.reduce(s, x, [&mut r[..], &mut n[..]]);
             let out = vectors_mut::<S>(w).as_chunks_mut().0;
             for (i, w) in out.iter_mut().enumerate() {
                 let groups = i * BATCH / steps..(i + 1) * BATCH / steps;
-                self.arguments(s, &ahead[groups.clone()], &mut x[2][groups.clone()], &divide);
-                let [r, n] = &mut next;
-                self.reduce(s, &x[1][groups.clone()], [&mut r[groups.clone()], &mut n[groups]]);
-                *w = self.weights::<EXACT>(s, x[0], [&*now[0], &*now[1]], i);
+                self.arguments(s, &ahead[groups.clone()], &mut next[groups], &divide);
+                *w = self.weights::<EXACT>(s, x, [&*r, &*n], i);
             }
-            taker.take(s, batch(i), x[0], w);
-            let [first, second, third] = x;
-            x = [second, third, first];
-            (now, next) = (next, now);
+            taker.take(s, logits, x, w);
+            (x, next) = (next, x);
         }
     }
 
