@@ -169,8 +169,10 @@ impl<S: Simd> Weigher<S> {
         last.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
 
         let steps = BATCH * LANES / (STEP * S::F32_LANES);
-        let mut room = Aligned([[[0.0; LANES]; BATCH]; 5]);
-        let [x, next, r, n, w] = &mut room.0;
+        // Two, since what is large is cleared by an instruction that takes long to begin.
+        let mut arguments = Aligned([[[0.0; LANES]; BATCH]; 2]);
+        let mut work = Aligned([[[0.0; LANES]; BATCH]; 3]);
+        let ([x, next], [r, n, w]) = (&mut arguments.0, &mut work.0);
         let (mut x, mut next) = (x, next);
         self.arguments(s, full.first().unwrap_or(&last), x, &divide);
         for i in 0..row.len().div_ceil(BATCH * LANES) {
