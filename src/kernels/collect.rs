@@ -103,11 +103,11 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
         );
         let zero = s.splat_u32s(0);
-        let mut first_bits = [0; LANES];
-        for (lane, bit) in first_bits.iter_mut().enumerate().take(S::U32_LANES) {
-            *bit = 1 << lane;
+        // A bit for each of 32 tokens.
+        let mut bits = [[0; LANES]; 32 / LANES];
+        for (i, bit) in bits.as_flattened_mut().iter_mut().enumerate() {
+            *bit = 1 << i;
         }
-        let first_bits = S::as_simd_u32s(&first_bits).0[0];
         let mut found = [Candidate(0); BLOCK];
         let mut reaching = [0; STRETCH];
         for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
@@ -118,26 +118,24 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             }
             for &b in &reaching[..count] {
                 let block = full.get(b).unwrap_or(&last);
-                // A bit a token: each lane of a word has those of its own tokens, and all lanes together those of 32.
+                // Each lane of a word has the bits of its own tokens, and all lanes together those of 32.
                 let mut inside = [[0; BLOCK / 32]; N];
                 for (part, tokens) in block.as_chunks::<32>().0.iter().enumerate() {
-                    // Those at or above the low end and those at or above the high end, apart.
-                    let mut words = [[zero; 2]; N];
-                    let mut bits = first_bits;
-                    for group in tokens.as_chunks().0 {
-                        for &key in S::as_simd_f32s(&E::keys(group)).0 {
-                            for (words, ends) in words.iter_mut().zip(&bounds) {
-                                for (word, &end) in words.iter_mut().zip(ends) {
-                                    let reaches = s.greater_than_or_equal_f32s(key, end);
-                                    *word = s.or_u32s(*word, s.select_u32s(reaches, bits, zero));
-                                }
+                    // One range after the other: all words together are more than there are registers.
+                    for (inside, &[low, end]) in inside.iter_mut().zip(&bounds) {
+                        // Those at or above the low end and those at or above the high end, apart.
+                        let (mut from_low, mut from_end) = (zero, zero);
+                        let mut bits = S::as_simd_u32s(bits.as_flattened()).0.iter();
+                        for group in tokens.as_chunks().0 {
+                            for &key in S::as_simd_f32s(&E::keys(group)).0 {
+                                let Some(&bits) = bits.next() else { continue };
+                                let reaches = s.greater_than_or_equal_f32s(key, low);
+                                from_low = s.or_u32s(from_low, s.select_u32s(reaches, bits, zero));
+                                let reaches = s.greater_than_or_equal_f32s(key, end);
+                                from_end = s.or_u32s(from_end, s.select_u32s(reaches, bits, zero));
                             }
-                            let lanes = s.splat_u32s(S::U32_LANES as u32);
-                            bits = s.wrapping_dyn_shl_u32s(bits, lanes);
                         }
-                    }
-                    for (inside, [low, end]) in inside.iter_mut().zip(words) {
-                        inside[part] = any::<S>(s.xor_u32s(low, end));
+                        inside[part] = any::<S>(s.xor_u32s(from_low, from_end));
                     }
                 }
                 for (inside, out) in inside.into_iter().zip(&mut outs) {
