@@ -4,14 +4,13 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, ENDS, ONE, Survey, collect_between, collect_ranges, collect_some, mass,
-    masses_above, nth_equal, survey,
+    Between, Candidate, Moments, ONE, Survey, collect_between, collect_ranges, collect_some, mass,
+    masses_above, moments, moments_above, nth_equal, survey,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
-use crate::ring::Rings;
 use crate::row::Row;
 use crate::select::{Buffers, Keyed, Target, select};
-use crate::sketch::{self, Place, Sketch, Spot};
+use crate::sketch::{self, Place, Ring, SOUGHT, Sketch, Spot, Wanted};
 use crate::weighing::Weighing;
 
 impl Keyed for Candidate {
@@ -27,14 +26,24 @@ struct List {
     masses: Vec<u64>,
 }
 
+/// Places that one pass can look at: a ring has two.
+const PLACES: usize = 2 * SOUGHT;
+
 /// Reused memory of [`Full`].
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     sketch: sketch::Memory,
-    lists: [List; ENDS],
+    lists: [List; PLACES],
     work: List,
     weighing: Weighing,
     buffers: Buffers,
+}
+
+/// What is known of a row before its whole rank is looked at, all of it exact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub total: Option<u64>,
+    pub moments: Option<Moments>,
 }
 
 /// From so many tokens on it is worth a pass to see whether they are all equal.
@@ -72,13 +81,18 @@ pub(crate) struct Full<'a, E> {
     sketch: Sketch<'a>,
     /// The exact total, once it is known: it is not 0.
     total: u64,
+    /// The moments, once they are known, and whether the next exact pass should take them, too.
+    moments: Option<Moments>,
+    moments_wanted: bool,
     /// What is known, where it was sought, and what the last exact pass gave.
-    parts: [Option<Part>; ENDS],
-    spots: [Spot; ENDS],
-    anchors: Option<[Anchor; ENDS]>,
+    parts: [Option<Part>; PLACES],
+    spots: [Spot; PLACES],
+    anchors: Option<[Anchor; PLACES]>,
+    /// The rings whose parts are known, each in two places.
+    rings: [Option<Ring>; SOUGHT],
     /// How much was sought so far: the first that is sought looks at the first spot, and so on.
     sought: usize,
-    lists: &'a mut [List; ENDS],
+    lists: &'a mut [List; PLACES],
     work: &'a mut List,
     weighing: &'a mut Weighing,
     buffers: &'a mut Buffers,
@@ -86,10 +100,10 @@ pub(crate) struct Full<'a, E> {
 
 impl<'a, E: Element> Full<'a, E> {
     /// A pass over the row for the sketch, on which `forecast` is tried to see what it will seek, and an exact pass for
-    /// that. `total` is the exact total, where it is known. Where rings are sought, the sketch should be of the `whole` row.
+    /// that. Where rings are sought, the sketch should be of the `whole` row.
     pub fn new(
         row: &'a Row<'a, E>,
-        total: Option<u64>,
+        known: Known,
         whole: bool,
         memory: &'a mut Memory,
         forecast: impl FnOnce(&mut Sketch<'_>),
@@ -97,24 +111,26 @@ impl<'a, E: Element> Full<'a, E> {
         let Memory { sketch, lists, work, weighing, buffers } = memory;
         let mut sketch = Sketch::new(row, whole, sketch);
         forecast(&mut sketch);
-        let wanted = sketch.wanted();
-        let parts = [None; ENDS];
-        let spots = wanted.spots;
-        let total = total.unwrap_or(0);
+        let Wanted { spots: [first, second], len, rings, moments } = sketch.wanted();
         let mut full = Self {
             row,
             sketch,
-            total,
-            parts,
-            spots,
+            total: known.total.unwrap_or(0),
+            moments: known.moments,
+            moments_wanted: moments,
+            parts: [None; PLACES],
+            spots: [first, second, Spot::NOWHERE, Spot::NOWHERE],
             anchors: None,
+            rings: [None; SOUGHT],
             sought: 0,
             lists,
             work,
             weighing,
             buffers,
         };
-        if total == 0 || wanted.len > 0 {
+        if rings.iter().any(Option::is_some) {
+            full.look_at_rings(rings);
+        } else if full.total == 0 || len > 0 {
             full.look();
         }
         full
@@ -122,30 +138,53 @@ impl<'a, E: Element> Full<'a, E> {
 
     /// Looks somewhere else for what is sought now.
     fn look_at(&mut self, spot: Spot) {
-        self.spots[self.sought.min(ENDS - 1)] = spot;
+        self.spots[self.sought.min(SOUGHT - 1)] = spot;
+        self.look();
+    }
+
+    /// Looks at rings alone.
+    fn look_at_rings(&mut self, mut rings: [Option<Ring>; SOUGHT]) {
+        if rings[0] == rings[1] {
+            rings[1] = None;
+        }
+        self.rings = rings;
+        let [[a, b], [c, d]] =
+            rings.map(|ring| ring.map_or([Spot::NOWHERE; 2], |ring| ring.spots()));
+        self.spots = [a, b, c, d];
         self.look();
     }
 
     /// The anchors of the spots, by an exact pass where those of the last one don't do.
-    fn anchors(&mut self) -> [Anchor; ENDS] {
+    fn anchors(&mut self) -> [Anchor; PLACES] {
         let Row { level, data, scale, .. } = *self.row;
         let spots = self.spots;
-        let good = |anchors: &[Anchor; ENDS]| {
+        let good = |anchors: &[Anchor; PLACES]| {
             anchors.iter().zip(&spots).all(|(anchor, spot)| anchor.is_in(spot.range))
         };
         if let Some(anchors) = self.anchors.filter(good) {
             return anchors;
         }
         let ends = spots.map(|spot| spot.range.end);
-        let mut above = [(0, 0); ENDS];
+        let mut above = [(0, 0); PLACES];
         if self.sketch.all_equal() {
             let count = data.len() as u64;
             self.total = count * ONE;
+            self.moments = Some(Moments { mass: self.total, first: 0, count });
             above = ends.map(|end| if scale.max() >= end { (count, self.total) } else { (0, 0) });
+        } else if self.moments_wanted && self.moments.is_none() {
+            let (moments, found) = moments_above(level, data, scale, ends);
+            (self.moments, self.total, above) = (Some(moments), moments.mass, found);
         } else if self.total == 0 || ends.iter().any(|&end| end <= scale.max()) {
-            (self.total, above) = masses_above(level, data, scale, ends);
+            let [first, second, others @ ..] = ends;
+            if others.iter().any(|&end| end <= scale.max()) {
+                (self.total, above) = masses_above(level, data, scale, ends);
+            } else {
+                let found;
+                (self.total, found) = masses_above(level, data, scale, [first, second]);
+                above[..found.len()].copy_from_slice(&found);
+            }
         }
-        let anchors = [0, 1].map(|i| Anchor { logit: ends[i], above: above[i] });
+        let anchors = [0, 1, 2, 3].map(|i| Anchor { logit: ends[i], above: above[i] });
         self.anchors = Some(anchors);
         anchors
     }
@@ -154,24 +193,40 @@ impl<'a, E: Element> Full<'a, E> {
     fn look(&mut self) {
         let Row { level, data, blocks, scale, .. } = *self.row;
         let anchors = self.anchors();
-        let ranges =
-            [0, 1].map(|i| self.sketch.narrow(self.spots[i], self.total, anchors[i].above));
+        let ranges: [_; PLACES] = core::array::from_fn(|i| {
+            self.sketch.narrow(self.spots[i], self.total, anchors[i].above)
+        });
         debug_assert!(anchors.iter().zip(ranges).all(|(anchor, range)| anchor.is_in(range)));
-        let [a, b] = ranges;
-        let nothing = b == a || b == Between::NOTHING;
-        let surveys = [self.equals(a), if nothing { None } else { self.equals(b) }];
+        let sought: [_; PLACES] = core::array::from_fn(|i| {
+            ranges[i] != Between::NOTHING && !(i == 1 && ranges[0] == ranges[1])
+        });
+        let surveys: [_; PLACES] =
+            core::array::from_fn(|i| if sought[i] { self.equals(ranges[i]) } else { None });
 
-        let [first, second] = self.lists.each_mut().map(|list| {
+        let [a, b, c, d] = core::array::from_fn(|i| {
+            if sought[i] && surveys[i].is_none() { ranges[i] } else { Between::NOTHING }
+        });
+        let lists = self.lists.each_mut().map(|list| {
             list.tokens.clear();
             &mut list.tokens
         });
-        match [surveys[0].is_none(), surveys[1].is_none() && !nothing] {
-            [false, false] => {}
-            [true, false] => collect_between(level, data, blocks, a, first),
-            [false, true] => collect_between(level, data, blocks, b, second),
-            [true, true] => collect_ranges(level, data, blocks, [a, b], [first, second]),
+        let [first, second, third, fourth] = lists;
+        match [a, b, c, d].map(|range| range != Between::NOTHING) {
+            [false, false, false, false] => {}
+            [true, false, false, false] => collect_between(level, data, blocks, a, first),
+            [_, _, false, false] => {
+                collect_ranges(level, data, blocks, [a, b], [first, second]);
+            }
+            _ => {
+                let outs = [first, second, third, fourth];
+                collect_ranges(level, data, blocks, [a, b, c, d], outs);
+            }
         }
-        for i in 0..ENDS {
+        for i in 0..PLACES {
+            if !sought[i] {
+                self.parts[i] = None;
+                continue;
+            }
             let Anchor { logit, above: (mut count, mut mass_above) } = anchors[i];
             let (inside, equal) = match surveys[i] {
                 Some(Survey { inside, extent: (value, _) }) => {
@@ -195,9 +250,6 @@ impl<'a, E: Element> Full<'a, E> {
             self.parts[i] =
                 Some(Part { range: ranges[i], above: (count, mass_above), inside, equal });
         }
-        if nothing {
-            self.parts[1] = None;
-        }
     }
 
     /// What a range holds, if it holds many tokens and all have the same logit.
@@ -207,6 +259,32 @@ impl<'a, E: Element> Full<'a, E> {
         }
         let found = survey(self.row.level, self.row.data, range);
         (found.extent.0 == found.extent.1).then_some(found)
+    }
+
+    /// The two parts of a ring.
+    fn parts_of(&self, i: usize) -> [Option<Part>; 2] {
+        [self.parts[2 * i], self.parts[2 * i + 1]]
+    }
+
+    /// Number and mass of the tokens inside of a ring.
+    fn within(&self, i: usize) -> (u64, u64) {
+        match self.parts_of(i) {
+            [Some(upper), Some(lower)] => (
+                lower.above.0 - upper.above.0 - upper.inside.0,
+                lower.above.1 - upper.above.1 - upper.inside.1,
+            ),
+            _ => (0, 0),
+        }
+    }
+
+    /// The ring that is known, is at least so wide and holds the token at which a mass is exceeded.
+    fn ring_of(&self, target: u64, width: usize) -> Option<usize> {
+        (0..SOUGHT).find(|&i| {
+            let before = self.within(i).1;
+            let inside: u64 = self.parts_of(i).iter().flatten().map(|part| part.inside.1).sum();
+            let is_wide = self.rings[i].is_some_and(|ring| ring.width >= width);
+            is_wide && before <= target && target - before < inside
+        })
     }
 
     /// The part in which a target surely lies.
@@ -279,7 +357,7 @@ impl<'a, E: Element> Full<'a, E> {
 
     /// All tokens with at least a logit, which has mass.
     fn at_least(&mut self, logit: f32) -> Option<Prefix> {
-        let place = |parts: &[Option<Part>; ENDS]| {
+        let place = |parts: &[Option<Part>; PLACES]| {
             let holds = |part: &Part| part.range.low <= logit && logit <= part.range.end;
             parts.iter().position(|part| part.as_ref().is_some_and(holds))
         };
@@ -345,6 +423,17 @@ impl<E: Element> Ranked for Full<'_, E> {
         Ok(None)
     }
 
+    fn moments(&mut self) -> Result<Moments, Need> {
+        let Row { level, data, scale, .. } = *self.row;
+        Ok(*self.moments.get_or_insert_with(|| moments(level, data, scale)))
+    }
+
+    fn foresee(&mut self, mean: f64, targets: [u64; SOUGHT]) {
+        if self.rings.iter().all(Option::is_none) {
+            self.look_at_rings(self.sketch.rings(mean, targets, self.total));
+        }
+    }
+
     fn ring(
         &mut self,
         mean: f64,
@@ -352,20 +441,15 @@ impl<E: Element> Ranked for Full<'_, E> {
         width: usize,
         out: &mut Vec<Candidate>,
     ) -> Result<Inside, Need> {
-        let sketch = &self.sketch;
-        let argument = |step| sketch.argument(step);
-        let rings = Rings { masses: sketch.masses(), argument: &argument, mean };
-        let (outer, inner) = rings.around(target, self.total, width);
-        let outer = self.sketch.range(outer);
-        let inner = inner.map(|inner| self.sketch.range(inner));
-        self.spots = match inner {
-            None => [Spot::at(outer), Spot::NOWHERE],
-            Some(inner) => [
-                Spot::at(Between { low: inner.end, end: outer.end }),
-                Spot::at(Between { low: outer.low, end: inner.low }),
-            ],
+        let i = match self.ring_of(target, width) {
+            Some(i) => i,
+            None => {
+                let ring = self.sketch.ring(mean, target, self.total, width);
+                self.look_at_rings([Some(ring), None]);
+                0
+            }
         };
-        self.look();
+        let Some(Ring { outer, inner, .. }) = self.rings[i] else { return Err(Need::Depth) };
 
         // How far from the mean a logit's tokens are. None lies beyond the ends of the row.
         let row = self.row;
@@ -373,18 +457,15 @@ impl<E: Element> Ranked for Full<'_, E> {
         let above = if outer.end > row.scale.max() { f64::INFINITY } else { x(outer.end) - mean };
         let whole = outer.low <= self.sketch.lowest();
         let below = if whole { f64::INFINITY } else { mean - x(outer.low.next_down()) };
-        let mut inside = Inside { count: 0, mass: 0, within: -1.0, beyond: above.min(below) };
-        if let (Some(inner), [Some(upper), Some(lower)]) = (inner, self.parts) {
-            if inner.low < inner.end {
-                let highest = inner.end.next_down().min(row.scale.max());
-                inside.within = (x(highest) - mean).abs().max((x(inner.low) - mean).abs());
-            }
-            inside.count = lower.above.0 - upper.above.0 - upper.inside.0;
-            inside.mass = lower.above.1 - upper.above.1 - upper.inside.1;
+        let (count, mass) = self.within(i);
+        let mut inside = Inside { count, mass, within: -1.0, beyond: above.min(below) };
+        if let Some(inner) = inner.filter(|inner| inner.low < inner.end) {
+            let highest = inner.end.next_down().min(row.scale.max());
+            inside.within = (x(highest) - mean).abs().max((x(inner.low) - mean).abs());
         }
 
         out.clear();
-        let parts: [_; ENDS] = self.parts.map(|part| part.filter(|part| part.inside.0 > 0));
+        let parts = self.parts_of(i).map(|part| part.filter(|part| part.inside.0 > 0));
         let mut groups = parts.map(|part| {
             let value = part?.equal?;
             Some(((x(value) - mean).abs(), value, part?.inside))
@@ -410,12 +491,13 @@ impl<E: Element> Ranked for Full<'_, E> {
                 inside.mass += mass;
             }
         }
-        for (part, list) in parts.iter().zip(&mut *self.lists) {
+        let [first, second] = &mut self.lists.as_chunks_mut().0[i];
+        for (part, list) in parts.iter().zip([&mut *first, &mut *second]) {
             if let Some(Part { equal: Some(_), range, .. }) = part {
+                list.tokens.clear();
                 collect_between(row.level, row.data, row.blocks, *range, &mut list.tokens);
             }
         }
-        let [first, second] = &*self.lists;
         merge(&first.tokens, &second.tokens, out);
         Ok(inside)
     }
@@ -442,13 +524,15 @@ mod tests {
     use crate::kernels::BLOCK;
     use crate::level::Level;
 
+    const NOTHING: Known = Known { total: None, moments: None };
+
     /// Prefixes of a row of equal logits, with what a filter before them would have made the sketch look at, too.
     #[test]
     fn below_a_row_of_equal_logits_lies_nothing_and_above_that_everything() {
         let data = vec![1.0f32; 5000];
         let (mut blocks, mut memory) = (Vec::new(), Memory::default());
         let row = Row::new(&data, 1.0, 0.0, Level::best(), &mut blocks).unwrap();
-        let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
+        let mut full = Full::new(&row, NOTHING, false, &mut memory, |sketch| {
             let _ = sketch.seek(Seek::Count(10));
             let _ = sketch.seek(Seek::Weight(0.05));
         });
@@ -495,7 +579,7 @@ mod tests {
                 .collect();
             for share in 0..40 {
                 let target = sum / 40 * share;
-                let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
+                let mut full = Full::new(&row, NOTHING, false, &mut memory, |sketch| {
                     let _ = sketch.seek(Seek::Mass(target));
                     let _ = sketch.seek(Seek::Mass(sum - target));
                 });
@@ -508,7 +592,7 @@ mod tests {
                     let found = (found.count, found.mass, found.bound.id());
                     assert_eq!(found, want, "{share} {more}");
                 }
-                let mut full = Full::new(&row, None, false, &mut memory, |sketch| {
+                let mut full = Full::new(&row, NOTHING, false, &mut memory, |sketch| {
                     let _ = sketch.seek(Seek::Count(1 + share * 500));
                 });
                 for more in [0, 3, 11, 37, 150] {

@@ -1,6 +1,6 @@
 //! The ranked order of a row as the filters see it: something in which one can seek.
 
-use crate::kernels::{Candidate, ONE, mass, smallest};
+use crate::kernels::{Candidate, Moments, ONE, mass, smallest};
 
 /// A non-empty prefix of the rank, all of whose tokens have mass.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,8 @@ pub(crate) enum Need {
     Total,
     /// More of the ranked tokens.
     Depth,
+    /// The moments of all tokens.
+    Moments,
 }
 
 /// Bounds on a mass, both included.
@@ -79,6 +81,14 @@ pub(crate) trait Ranked {
             Some(_) => Err(Need::Depth),
         }
     }
+
+    /// The moments of all tokens.
+    fn moments(&mut self) -> Result<Moments, Need> {
+        Err(Need::Moments)
+    }
+
+    /// Says where [`ring`](Self::ring) will be asked to look, about, so that one pass can look for both.
+    fn foresee(&mut self, _mean: f64, _targets: [u64; 2]) {}
 
     /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
     /// seems to exceed `target` first. The larger `width`, the more they are; with [`ALL`](crate::ring::ALL) it is certain.
@@ -126,6 +136,14 @@ impl<R: Ranked + ?Sized> Ranked for &mut R {
         out: &mut Vec<Candidate>,
     ) -> Result<Option<f32>, Need> {
         (**self).tokens(prefix, out)
+    }
+
+    fn moments(&mut self) -> Result<Moments, Need> {
+        (**self).moments()
+    }
+
+    fn foresee(&mut self, mean: f64, targets: [u64; 2]) {
+        (**self).foresee(mean, targets);
     }
 
     fn ring(

@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::Error;
 use crate::filter::{Decision, Kept, Stages, Typical, TypicalMemory, decide};
-use crate::full::{self, Full};
+use crate::full::{self, Full, Known};
 use crate::head::{self, Head, Reach};
 use crate::kernels::{Candidate, Moments, ONE, Scale, moments};
 use crate::level::Level;
@@ -257,10 +257,8 @@ impl Sampler {
         let Parts { head, full, typical, total, few, paths } = scratch;
         let stages = Stages::new(&self.params, row.data.len());
         let Row { level, data, scale, .. } = *row;
-        let moments =
-            known.or_else(|| stages.typical_of_all().then(|| moments(level, data, scale)));
-        let mut typical = Typical { level, scale, whole: moments, memory: typical };
-        let mut total = Total::new(row, moments.map(|m| m.mass), total);
+        let mut typical = Typical { level, scale, whole: known, memory: typical };
+        let mut total = Total::new(row, known.map(|m| m.mass), total);
         while total.path < paths.start().min(Path::Exact) {
             total.improve();
         }
@@ -280,6 +278,15 @@ impl Sampler {
                         continue;
                     }
                     Err(Need::Total) => {}
+                    // What goes deeper anyway takes them on its way.
+                    Err(Need::Moments) if is_flat(&ranked, row, few) => break,
+                    Err(Need::Moments) => {
+                        let whole = moments(level, data, scale);
+                        typical.whole = Some(whole);
+                        total.set(whole.mass);
+                        ranked.set_total(Bracket::exact(whole.mass));
+                        continue;
+                    }
                 }
                 // Better bounds cost a pass: not where they will only show that the decision goes deeper.
                 if total.path == Path::Bounds {
@@ -300,13 +307,14 @@ impl Sampler {
                     None => break,
                 }
             }
-            if ranked.mass() < ranked.estimate(row, few) / FLAT {
+            if is_flat(&ranked, row, few) {
                 break;
             }
         }
         paths.count(Path::Full);
         let whole = stages.typical_p.is_some();
-        let mut ranked = Full::new(row, total.exact(), whole, full, |sketch| {
+        let known = Known { total: total.exact(), moments: typical.whole };
+        let mut ranked = Full::new(row, known, whole, full, |sketch| {
             // What comes out doesn't matter, only what it sought.
             let _ = decide(&stages, u, sketch, &mut typical);
         });
@@ -317,8 +325,11 @@ impl Sampler {
     }
 }
 
-/// A head with less than this fraction of the mass is not worth another try.
-const FLAT: u64 = 4;
+/// Whether a head has so small a part of the mass that another try is not worth it.
+fn is_flat<E: Element>(head: &Head<'_>, row: &Row<'_, E>, few: &mut Vec<f32>) -> bool {
+    const PART: u64 = 4;
+    head.mass() < head.estimate(row, few) / PART
+}
 
 impl Decision {
     /// Greedy's: one token, which weighs 1.

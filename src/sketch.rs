@@ -3,10 +3,11 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, Counters, ENDS, Grid, ONE, STEPS, Scale, count, mass, survey, threshold,
+    Between, Candidate, Counters, Grid, Moments, ONE, STEPS, Scale, count, mass, survey, threshold,
     weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
+use crate::ring::Rings;
 use crate::row::Row;
 use core::ops::RangeInclusive;
 
@@ -88,16 +89,45 @@ impl Spot {
     }
 }
 
-/// Where a decision seems to depend on the row, as many places as one pass can look at.
+/// Where a token by its distance from the mean seems to be: in the outer range, but not in the inner one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ring {
+    pub outer: Between,
+    pub inner: Option<Between>,
+    /// Steps between what seems to be the place and either range's end.
+    pub width: usize,
+}
+
+impl Ring {
+    /// The two parts to look at: above the inner range, and below.
+    pub fn spots(&self) -> [Spot; 2] {
+        let Self { outer, inner, .. } = *self;
+        match inner {
+            None => [Spot::at(outer), Spot::NOWHERE],
+            Some(inner) => [
+                Spot::at(Between { low: inner.end, end: outer.end }),
+                Spot::at(Between { low: outer.low, end: inner.low }),
+            ],
+        }
+    }
+}
+
+/// Places or rings that a decision seeks: the edge of what a filter keeps, and the draw.
+pub(crate) const SOUGHT: usize = 2;
+
+/// What of the row a decision seems to depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    pub spots: [Spot; ENDS],
+    pub spots: [Spot; SOUGHT],
     pub len: usize,
+    pub rings: [Option<Ring>; SOUGHT],
+    pub moments: bool,
 }
 
 impl Wanted {
-    /// None yet.
-    pub const NONE: Self = Self { spots: [Spot::NOWHERE; ENDS], len: 0 };
+    /// Nothing yet.
+    pub const NONE: Self =
+        Self { spots: [Spot::NOWHERE; SOUGHT], len: 0, rings: [None; SOUGHT], moments: false };
 
     fn push(&mut self, spot: Spot) {
         if let Some(place) = self.spots.get_mut(self.len) {
@@ -188,13 +218,8 @@ impl<'a> Sketch<'a> {
         self.lowest
     }
 
-    /// About the mass of each step.
-    pub fn masses(&self) -> &[u64] {
-        self.masses
-    }
-
     /// About the exponent argument of each step.
-    pub fn argument(&self, step: usize) -> f64 {
+    fn argument(&self, step: usize) -> f64 {
         let below = f64::from(self.middles[step]) - f64::from(self.scale.max());
         below / f64::from(self.scale.temperature())
     }
@@ -292,6 +317,20 @@ impl<'a> Sketch<'a> {
             let end = (step..=last).find(|&step| is_enough(step)).unwrap_or(last);
             self.range(step..=end)
         }
+    }
+
+    /// Where the token seems to be at which the mass of those nearer to a mean first exceeds `target`, if `total` is that
+    /// of all.
+    pub fn ring(&self, mean: f64, target: u64, total: u64, width: usize) -> Ring {
+        let argument = |step| self.argument(step);
+        let rings = Rings { masses: self.masses, argument: &argument, mean };
+        let (outer, inner) = rings.around(target, total, width);
+        Ring { outer: self.range(outer), inner: inner.map(|inner| self.range(inner)), width }
+    }
+
+    /// Rings for two targets.
+    pub fn rings(&self, mean: f64, targets: [u64; SOUGHT], total: u64) -> [Option<Ring>; SOUGHT] {
+        targets.map(|target| Some(self.ring(mean, target, total, 1)))
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
@@ -421,6 +460,21 @@ impl Ranked for Sketch<'_> {
 
     fn tokens(&mut self, _: Option<&Prefix>, _: &mut Vec<Candidate>) -> Result<Option<f32>, Need> {
         Err(Need::Depth)
+    }
+
+    fn moments(&mut self) -> Result<Moments, Need> {
+        self.wanted.moments = true;
+        let steps = self.masses.iter().enumerate();
+        let first: f64 = steps.map(|(step, &mass)| mass as f64 * self.argument(step)).sum();
+        Ok(Moments {
+            mass: self.total,
+            first: first as i64,
+            count: self.counts.iter().map(|&n| u64::from(n)).sum(),
+        })
+    }
+
+    fn foresee(&mut self, mean: f64, targets: [u64; 2]) {
+        self.wanted.rings = self.rings(mean, targets, self.total);
     }
 
     fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {

@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 use crate::error::Error;
-use crate::full::{self, Full};
+use crate::full::{self, Full, Known};
 use crate::head::{self, Head, Reach};
 use crate::kernels::{Candidate, moments, total_mass};
 use crate::level::Level;
@@ -148,7 +148,8 @@ impl<E: Element> Logits<'_, E> {
             // What comes out doesn't matter, only what it sought.
             let _ = f(sketch);
         };
-        let mut full = Full::new(&self.row, Some(self.facts.total), false, self.full, forecast);
+        let known = Known { total: Some(self.facts.total), moments: None };
+        let mut full = Full::new(&self.row, known, false, self.full, forecast);
         f(&mut full)
     }
 

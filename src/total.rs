@@ -58,6 +58,11 @@ impl<'a, E: Element> Total<'a, E> {
         self.known.filter(|known| known.low == known.high).map(|known| known.low)
     }
 
+    /// Takes the total itself.
+    pub fn set(&mut self, exact: u64) {
+        (self.path, self.known) = (Path::Exact, Some(Bracket::exact(exact)));
+    }
+
     /// The next better bounds; `None` from the exact total on.
     pub fn improve(&mut self) -> Option<Bracket> {
         if self.path >= Path::Exact {

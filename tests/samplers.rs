@@ -266,6 +266,30 @@ fn equal_weights_of_different_logits() {
     }
 }
 
+/// Typical sampling's order goes by distance from the mean: many equal tokens on one side of it, others on both.
+#[test]
+fn a_crowd_on_one_side_of_the_mean() {
+    let mut check = Check::new();
+    let mut random = Random::new(41);
+    for crowd in [-0.5f32, -0.2, 0.0, 0.2, 0.5] {
+        // None of the others is near the crowd itself.
+        let mut other = || loop {
+            let logit = 1.0 - 2.0 * random.unit() as f32;
+            if (logit - crowd).abs() > 0.05 {
+                break logit;
+            }
+        };
+        let row: Vec<f32> = (0..12_000).map(|i| if i % 2 == 0 { crowd } else { other() }).collect();
+        for p in [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
+            let params = SamplingParams::new().with_typical_p(p);
+            let sorted = sort(&row, &params);
+            for u in [0.0, 0.3, 0.6, 0.9, 0.97, 0.99, 0.999, 0.9999] {
+                check.pick(&row, &sorted, &params, u, ("crowd", "f32", (p * 100.0) as usize));
+            }
+        }
+    }
+}
+
 /// Rows masked with a finite number, where a few tokens just have no mass: they are in no kept set.
 fn masked_by_numbers<E: Make>(check: &mut Check, mask: f32) {
     let mut random = Random::new(30);

@@ -69,7 +69,7 @@ impl Memory {
 pub(crate) struct Typical<'a> {
     pub level: Level,
     pub scale: Scale,
-    /// The moments of the whole row, where no filter comes before this one.
+    /// The moments of the whole row, where they are known.
     pub whole: Option<Moments>,
     pub memory: &'a mut Memory,
 }
@@ -85,15 +85,18 @@ impl Typical<'_> {
         epsilon: Option<f64>,
         u: f64,
     ) -> Result<Decision, Need> {
-        match (alive, self.whole) {
-            (Alive::All, Some(moments)) if epsilon.is_none() => {
-                match self.by_rings(ranked, moments, p, u) {
-                    Err(Need::Depth) => self.by_tokens(ranked, alive, p, epsilon, u),
-                    decided => decided,
-                }
+        let whole = match (&alive, self.whole) {
+            (Alive::Prefix(_), _) => None,
+            (Alive::All, Some(moments)) => Some(moments),
+            (Alive::All, None) => Some(ranked.moments()?),
+        };
+        if let Some(moments) = whole.filter(|_| epsilon.is_none()) {
+            match self.by_rings(ranked, moments, p, u) {
+                Err(Need::Depth) => {}
+                decided => return decided,
             }
-            _ => self.by_tokens(ranked, alive, p, epsilon, u),
         }
+        self.by_tokens(ranked, alive, whole, [p, u], epsilon)
     }
 
     /// Looks only at the tokens around the edge and around the draw.
@@ -106,7 +109,10 @@ impl Typical<'_> {
     ) -> Result<Decision, Need> {
         let mean = moments.mean();
         let cut = fraction::cut(p, moments.mass);
-        let edge = self.on_ring(ranked, mean, cut.saturating_sub(1))?;
+        let target = cut.saturating_sub(1);
+        // What is kept weighs little more than the cut.
+        ranked.foresee(mean, [target, fraction::floor(u, cut)]);
+        let edge = self.on_ring(ranked, mean, target)?;
         let drawn = self.on_ring(ranked, mean, fraction::floor(u, edge.mass))?;
         let kept = Kept {
             count: edge.count,
@@ -143,24 +149,22 @@ impl Typical<'_> {
         Err(Need::Depth)
     }
 
-    /// Looks at all alive tokens, or at those of them that are surely nearest to the mean.
+    /// Looks at all alive tokens, or at those of them that are surely nearest to the mean. `whole` are the moments of all
+    /// tokens, if they are alive.
     fn by_tokens(
         &mut self,
         ranked: &mut impl Ranked,
         alive: Alive,
-        p: f64,
+        whole: Option<Moments>,
+        [p, u]: [f64; 2],
         epsilon: Option<f64>,
-        u: f64,
     ) -> Result<Decision, Need> {
         let prefix = match &alive {
             Alive::All => None,
             Alive::Prefix(prefix) => Some(prefix),
         };
         let missing = ranked.tokens(prefix, &mut self.memory.tokens)?;
-        let moments = match (prefix, self.whole) {
-            (None, Some(whole)) => whole,
-            _ => self.measure(),
-        };
+        let moments = whole.unwrap_or_else(|| self.measure());
         let mean = moments.mean();
         self.spread(mean);
         let memory = &mut *self.memory;
@@ -305,8 +309,8 @@ mod tests {
             let whole = Moments { mass: ONE, first: -(ONE as i64), count: 3 };
             let mut memory = Memory::default();
             let level = Level::best();
-            let mut typical = Typical { level, scale, whole: Some(whole), memory: &mut memory };
-            let decided = typical.by_tokens(&mut ranked, Alive::All, 0.5, None, 0.0);
+            let mut typical = Typical { level, scale, whole: None, memory: &mut memory };
+            let decided = typical.by_tokens(&mut ranked, Alive::All, Some(whole), [0.5, 0.0], None);
             decided.map(|decision| decision.kept.unwrap().count)
         };
         assert_eq!(kept(-2.5), Ok(2));

@@ -29,13 +29,13 @@ pub use histogram::{ExponentHistogram, exponent_histogram};
 pub use scan::{argmax_first, max};
 pub use weight::{CUT_OFF, MASS_BITS, ONE, Scale, mass, weight};
 
-pub(crate) use above::{ENDS, masses_above};
+pub(crate) use above::{masses_above, moments, moments_above};
 pub(crate) use cheap::{cheap_bounds, cheap_sum};
 pub(crate) use collect::{Between, collect_between, collect_ranges, collect_some};
 pub(crate) use counts::{Counters, Grid, STEPS, count};
 pub(crate) use equal::{Survey, nth_equal, survey};
 pub(crate) use exp::{total_mass, weights_into};
-pub(crate) use moments::{Moments, moments};
+pub(crate) use moments::Moments;
 pub(crate) use scan::{BLOCK, first_equal, first_fault, scan};
 pub(crate) use threshold::{float_of, order_of, smallest, threshold};
 
