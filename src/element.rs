@@ -34,6 +34,15 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
     #[doc(hidden)]
     fn widen(group: &[Self; LANES]) -> [f32; LANES];
 
+    /// What the values of [`raw`](Self::raw) are multiplied by to be those of [`widen`](Self::widen), where they are others.
+    #[doc(hidden)]
+    const UNIT: Option<f32>;
+
+    /// As [`widen`](Self::widen), in fewer operations: over `UNIT`, and -inf may be `-2^16` over that. That does where so
+    /// low a logit has no mass, [`Scale::takes_raw`](crate::kernels::Scale).
+    #[doc(hidden)]
+    fn raw(group: &[Self; LANES]) -> [f32; LANES];
+
     /// A group's order keys: floats that compare as the values do (not finite ones aside) and cost
     /// less to make than the values. Finite values and -inf have keys in `KEY_MIN..=KEY_MAX`, NaN
     /// and +inf never do.
@@ -80,6 +89,7 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
 }
 
 impl Element for f32 {
+    const UNIT: Option<f32> = None;
     const MASKED: Self = f32::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::MAX;
@@ -101,6 +111,11 @@ impl Element for f32 {
     }
 
     #[inline(always)]
+    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
+        *group
+    }
+
+    #[inline(always)]
     fn keys(group: &[Self; LANES]) -> [f32; LANES] {
         *group
     }
@@ -117,6 +132,7 @@ impl Element for f32 {
 }
 
 impl Element for bf16 {
+    const UNIT: Option<f32> = None;
     const MASKED: Self = bf16::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::from_bits((bf16::MAX.to_bits() as u32) << 16);
@@ -138,6 +154,11 @@ impl Element for bf16 {
     }
 
     #[inline(always)]
+    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
+        Self::widen(group)
+    }
+
+    #[inline(always)]
     fn keys(group: &[Self; LANES]) -> [f32; LANES] {
         high_halves(group.map(bf16::to_bits))
     }
@@ -154,6 +175,7 @@ impl Element for bf16 {
 }
 
 impl Element for f16 {
+    const UNIT: Option<f32> = Some(REBIAS);
     const MASKED: Self = f16::NEG_INFINITY;
     const KEY_MIN: f32 = f32::from_bits((f16::NEG_INFINITY.to_bits() as u32) << 16);
     const KEY_MAX: f32 = f32::from_bits((f16::MAX.to_bits() as u32) << 16);
@@ -171,12 +193,18 @@ impl Element for f16 {
 
     #[inline(always)]
     fn widen(group: &[Self; LANES]) -> [f32; LANES] {
-        group.map(|v| {
-            // The bits in their places, with the sign beside copies of itself; then as below. -inf comes out as -2^16, which
-            // no finite value is.
-            let placed = (i32::from(v.to_bits().cast_signed()) << 13).cast_unsigned();
-            let value = f32::from_bits(placed & 0x8fff_e000) * REBIAS;
+        Self::raw(group).map(|raw| {
+            let value = raw * REBIAS;
             if value > -65_536.0 { value } else { f32::NEG_INFINITY }
+        })
+    }
+
+    // The bits in their places, with the sign beside copies of itself. -inf comes out as -2^16, which no finite value is.
+    #[inline(always)]
+    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
+        group.map(|v| {
+            let placed = (i32::from(v.to_bits().cast_signed()) << 13).cast_unsigned();
+            f32::from_bits(placed & 0x8fff_e000)
         })
     }
 

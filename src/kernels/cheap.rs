@@ -38,12 +38,13 @@ pub(crate) struct CheapExp<S: Simd> {
 }
 
 impl<S: Simd> CheapExp<S> {
+    /// For logits over `unit`, a power of two.
     #[inline(always)]
-    pub fn new(s: S, scale: Scale) -> Self {
+    pub fn new(s: S, scale: Scale, unit: f32) -> Self {
         let (factor, offset) = base_2(scale);
         let [p0, p1, p2, p3, p4] = POLY;
         Self {
-            factor: s.splat_f32s(factor),
+            factor: s.splat_f32s(factor * unit),
             offset: s.splat_f32s(-offset),
             least: pinned(s, LEAST),
             round: pinned(s, ROUND),
@@ -74,38 +75,39 @@ impl<S: Simd> CheapExp<S> {
 
 /// Adds a group's weights to the lanes.
 #[inline(always)]
-fn group<E: Element, S: Simd>(
+fn group<const RAW: bool, E: Element, S: Simd>(
     s: S,
     group: &[E; LANES],
     exp: &CheapExp<S>,
     sums: &mut [f32; LANES],
 ) {
-    let logits = E::widen(group);
+    let logits = if RAW { E::raw(group) } else { E::widen(group) };
     for (&logit, sum) in S::as_simd_f32s(&logits).0.iter().zip(S::as_mut_simd_f32s(sums).0) {
         *sum = s.add_f32s(*sum, exp.weights(s, logit));
     }
 }
 
-struct Pass<'a, E, B> {
+/// `RAW`: logits are loaded by [`Element::raw`].
+struct Pass<'a, const RAW: bool, E, B> {
     row: &'a [E],
     scale: Scale,
     blocks: B,
 }
 
-impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
+impl<const RAW: bool, E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, RAW, E, B> {
     type Output = f64;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> f64 {
         let Self { row, scale, blocks } = self;
-        let exp = CheapExp::new(s, scale);
+        let exp = CheapExp::new(s, scale, E::UNIT.filter(|_| RAW).unwrap_or(1.0));
         let (full, last) = blocks_of(row);
         let mut total = [0.0f64; LANES];
         let mut sums = [0.0f32; LANES];
         let mut room = FLUSH / BLOCK;
         for b in blocks {
             for g in full.get(b).unwrap_or(&last).as_chunks().0 {
-                group(s, g, &exp, &mut sums);
+                group::<RAW, E, S>(s, g, &exp, &mut sums);
             }
             room -= 1;
             if room == 0 {
@@ -123,10 +125,25 @@ impl<E: Element, B: Iterator<Item = usize>> WithSimd for Pass<'_, E, B> {
     }
 }
 
-/// The sum of a checked row's weights, about: the best token weighs 1.
+/// The sum of the weights of some blocks of a checked row, about: the best token weighs 1.
+#[inline]
+fn sum<E: Element>(
+    level: Level,
+    row: &[E],
+    scale: Scale,
+    blocks: impl Iterator<Item = usize>,
+) -> f64 {
+    if E::UNIT.is_some() && scale.takes_raw() {
+        level.run(Pass::<true, E, _> { row, scale, blocks })
+    } else {
+        level.run(Pass::<false, E, _> { row, scale, blocks })
+    }
+}
+
+/// The same of all blocks.
 #[inline]
 pub(crate) fn cheap_sum<E: Element>(level: Level, row: &[E], scale: Scale) -> f64 {
-    level.run(Pass { row, scale, blocks: 0..row.len().div_ceil(BLOCK) })
+    sum(level, row, scale, 0..row.len().div_ceil(BLOCK))
 }
 
 /// Bounds on the exact mass of some blocks of a checked row, both included. `None` where the scale is so extreme that they
@@ -162,7 +179,7 @@ pub(crate) fn cheap_bounds<E: Element>(
     }
     let relative = 2f64.powi(-15) + f64::from(offset.abs()) * 2f64.powi(-22);
     let slack = 2.0 * (blocks.len() * BLOCK) as f64;
-    let units = level.run(Pass { row, scale, blocks }) * ONE as f64;
+    let units = sum(level, row, scale, blocks) * ONE as f64;
     // The conversions saturate.
     Some(((units * (1.0 - relative) - slack) as u64, (units * (1.0 + relative) + slack) as u64))
 }
@@ -178,7 +195,7 @@ mod tests {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, s: S) {
-            let exp = CheapExp::new(s, Scale::checked(0.0, 1.0));
+            let exp = CheapExp::new(s, Scale::checked(0.0, 1.0), 1.0);
             for v in S::as_mut_simd_f32s(self.0).0 {
                 *v = exp.exp2(s, *v);
             }

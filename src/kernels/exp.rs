@@ -261,3 +261,33 @@ pub fn exp_mass<E: Element>(level: Level, row: &[E], scale: Scale) -> Result<u64
     check_row(level, row, scale)?;
     Ok(total_mass(level, row, scale))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::f16;
+
+    /// Whatever the scale, also where a logit of -2^16 would weigh something.
+    #[test]
+    fn a_masked_f16_weighs_nothing() {
+        for max in [-65_504.0f32, -65_472.0, -60_000.0, 0.0, 3.5, 65_504.0] {
+            for temperature in
+                [1e-30f32, 1.0 / 512.0, 1.0 / 256.0, 0.25, 0.7, 1.0, 500.0, 1024.0, 1e6]
+            {
+                let scale = Scale::checked(max, temperature);
+                let mut row = vec![f16::from_f32(max); 3];
+                row.extend([f16::NEG_INFINITY, f16::MIN, f16::from_f32(max - max.abs() * 1e-3)]);
+                let wide: Vec<f32> = row.iter().map(|l| l.to_f32()).collect();
+                for level in Level::tested() {
+                    let (mut out, mut want) = ([1.0; 6], [2.0; 6]);
+                    let total = weights_into(level, &row, scale, &mut out);
+                    assert_eq!(total, weights_into(level, &wide, scale, &mut want));
+                    assert_eq!(out, want, "{level} {max} {temperature}");
+                    assert_eq!((total_mass(level, &row, scale), out[3]), (total, 0.0));
+                    let bounds = super::super::cheap_bounds(level, &row, scale, 0..1);
+                    assert!(bounds.is_none_or(|(low, high)| low <= total && total <= high));
+                }
+            }
+        }
+    }
+}

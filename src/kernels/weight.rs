@@ -65,7 +65,9 @@ pub(crate) fn vectors<S: Simd>(lanes: &Lanes) -> &[S::f32s] {
 /// What turns logits into weights times a power of two: constants in vectors.
 #[derive(Clone, Copy)]
 pub(crate) struct Weigher<S: Simd> {
-    max: S::f32s,
+    minus_max: S::f32s,
+    /// Whether -inf may come as the low number that [`Element::raw`] makes of it.
+    raw: bool,
     division: Division<S::f32s>,
     cut_off: S::f32s,
     log2_e: S::f32s,
@@ -99,7 +101,8 @@ impl<S: Simd> Weigher<S> {
     pub fn new(s: S, scale: Scale, power: u8) -> Self {
         let [p0, p1, p2, p3, p4] = POLY;
         Self {
-            max: s.splat_f32s(scale.max),
+            minus_max: s.splat_f32s(-scale.max),
+            raw: scale.takes_raw(),
             division: match reciprocal(scale.temperature) {
                 Some(1.0) => Division::Nothing,
                 Some(r) => Division::Times(s.splat_f32s(r)),
@@ -129,22 +132,37 @@ impl<S: Simd> Weigher<S> {
         row: &[E],
         taker: &mut impl Take<E, S>,
     ) {
+        if E::UNIT.is_some() && self.raw {
+            self.over_groups::<EXACT, true, E>(s, row, taker);
+        } else {
+            self.over_groups::<EXACT, false, E>(s, row, taker);
+        }
+    }
+
+    /// The same, given how logits are loaded.
+    #[inline(always)]
+    fn over_groups<const EXACT: bool, const RAW: bool, E: Element>(
+        &self,
+        s: S,
+        row: &[E],
+        taker: &mut impl Take<E, S>,
+    ) {
         match self.division {
-            Division::Nothing => self.over_divided::<EXACT, E>(
+            Division::Nothing => self.over_divided::<EXACT, RAW, E>(
                 s,
                 row,
                 taker,
                 #[inline(always)]
                 |below| below,
             ),
-            Division::Times(reciprocal) => self.over_divided::<EXACT, E>(
+            Division::Times(reciprocal) => self.over_divided::<EXACT, RAW, E>(
                 s,
                 row,
                 taker,
                 #[inline(always)]
                 |below| s.mul_f32s(below, reciprocal),
             ),
-            Division::By(temperature) => self.over_divided::<EXACT, E>(
+            Division::By(temperature) => self.over_divided::<EXACT, RAW, E>(
                 s,
                 row,
                 taker,
@@ -156,7 +174,7 @@ impl<S: Simd> Weigher<S> {
 
     /// The same, given how to divide by T.
     #[inline(always)]
-    fn over_divided<const EXACT: bool, E: Element>(
+    fn over_divided<const EXACT: bool, const RAW: bool, E: Element>(
         &self,
         s: S,
         row: &[E],
@@ -174,14 +192,14 @@ impl<S: Simd> Weigher<S> {
         let mut work = Aligned([[[0.0; LANES]; BATCH]; 3]);
         let ([x, next], [r, n, w]) = (&mut arguments.0, &mut work.0);
         let (mut x, mut next) = (x, next);
-        self.arguments(s, full.first().unwrap_or(&last), x, &divide);
+        self.arguments::<RAW, E>(s, full.first().unwrap_or(&last), x, &divide);
         for i in 0..row.len().div_ceil(BATCH * LANES) {
             let (logits, ahead) = (full.get(i).unwrap_or(&last), full.get(i + 1).unwrap_or(&last));
             self.reduce(s, x, [&mut r[..], &mut n[..]]);
             let out = vectors_mut::<S>(w).as_chunks_mut().0;
             for (i, w) in out.iter_mut().enumerate() {
                 let groups = i * BATCH / steps..(i + 1) * BATCH / steps;
-                self.arguments(s, &ahead[groups.clone()], &mut next[groups], &divide);
+                self.arguments::<RAW, E>(s, &ahead[groups.clone()], &mut next[groups], &divide);
                 *w = self.weights::<EXACT>(s, x, [&*r, &*n], i);
             }
             taker.take(s, logits, x, w);
@@ -191,7 +209,7 @@ impl<S: Simd> Weigher<S> {
 
     /// `x_i` of logits: `(l - m) / T`, each step rounded once.
     #[inline(always)]
-    fn arguments<E: Element>(
+    fn arguments<const RAW: bool, E: Element>(
         &self,
         s: S,
         groups: &[[E; LANES]],
@@ -199,10 +217,16 @@ impl<S: Simd> Weigher<S> {
         divide: impl Fn(S::f32s) -> S::f32s,
     ) {
         for (x, group) in x.iter_mut().zip(groups) {
-            let logits = E::widen(group);
+            let unit = E::UNIT.filter(|_| RAW);
+            let logits = if RAW { E::raw(group) } else { E::widen(group) };
             let lanes = S::as_mut_simd_f32s(x).0.iter_mut().zip(S::as_simd_f32s(&logits).0);
             for (x, &logit) in lanes {
-                *x = divide(s.sub_f32s(logit, self.max));
+                // The product with a power of two is exact, so that it makes no difference whether this is fused.
+                let below = match unit {
+                    Some(unit) => s.mul_add_e_f32s(logit, s.splat_f32s(unit), self.minus_max),
+                    None => s.add_f32s(logit, self.minus_max),
+                };
+                *x = divide(below);
             }
         }
     }
@@ -405,6 +429,12 @@ impl Scale {
     /// The temperature.
     pub fn temperature(&self) -> f32 {
         self.temperature
+    }
+
+    /// Whether a logit of -2^16 weighs less than what the cut-off does, as -inf does. At very low temperatures not, for which
+    /// no factor fits.
+    pub(crate) fn takes_raw(&self) -> bool {
+        self.max + 65_536.0 >= 128.0 * self.temperature && self.temperature >= 1.0 / 256.0
     }
 
     /// The exponent argument `(logit - max) / temperature`.
