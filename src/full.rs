@@ -88,7 +88,7 @@ pub(crate) struct Full<'a, E> {
     parts: [Option<Part>; PLACES],
     spots: [Spot; PLACES],
     anchors: Option<[Anchor; PLACES]>,
-    /// The rings whose parts are known, each in two places.
+    /// The rings whose parts these are, two of each, if they are any's.
     rings: [Option<Ring>; SOUGHT],
     /// How much was sought so far: the first that is sought looks at the first spot, and so on.
     sought: usize,
@@ -138,6 +138,7 @@ impl<'a, E: Element> Full<'a, E> {
 
     /// Looks somewhere else for what is sought now.
     fn look_at(&mut self, spot: Spot) {
+        self.rings = [None; SOUGHT];
         self.spots[self.sought.min(SOUGHT - 1)] = spot;
         self.look();
     }
@@ -165,26 +166,29 @@ impl<'a, E: Element> Full<'a, E> {
             return anchors;
         }
         let ends = spots.map(|spot| spot.range.end);
+        let reached = ends.map(|end| end <= scale.max());
         let mut above = [(0, 0); PLACES];
         if self.sketch.all_equal() {
             let count = data.len() as u64;
             self.total = count * ONE;
             self.moments = Some(Moments { mass: self.total, first: 0, count });
-            above = ends.map(|end| if scale.max() >= end { (count, self.total) } else { (0, 0) });
+            above = reached.map(|reached| if reached { (count, self.total) } else { (0, 0) });
         } else if self.moments_wanted && self.moments.is_none() {
-            let (moments, found) = moments_above(level, data, scale, ends);
-            (self.moments, self.total, above) = (Some(moments), moments.mass, found);
-        } else if self.total == 0 || ends.iter().any(|&end| end <= scale.max()) {
-            let [first, second, others @ ..] = ends;
-            if others.iter().any(|&end| end <= scale.max()) {
-                (self.total, above) = masses_above(level, data, scale, ends);
+            let found;
+            (found, above) = if reached == [false; PLACES] {
+                (moments(level, data, scale), above)
             } else {
-                let found;
-                (self.total, found) = masses_above(level, data, scale, [first, second]);
-                above[..found.len()].copy_from_slice(&found);
-            }
+                moments_above(level, data, scale, ends)
+            };
+            (self.moments, self.total) = (Some(found), found.mass);
+        } else if reached[SOUGHT..] != [false; SOUGHT] {
+            (self.total, above) = masses_above(level, data, scale, ends);
+        } else if self.total == 0 || reached != [false; PLACES] {
+            let found;
+            (self.total, found) = masses_above(level, data, scale, [ends[0], ends[1]]);
+            above[..found.len()].copy_from_slice(&found);
         }
-        let anchors = [0, 1, 2, 3].map(|i| Anchor { logit: ends[i], above: above[i] });
+        let anchors = core::array::from_fn(|i| Anchor { logit: ends[i], above: above[i] });
         self.anchors = Some(anchors);
         anchors
     }
@@ -197,14 +201,15 @@ impl<'a, E: Element> Full<'a, E> {
             self.sketch.narrow(self.spots[i], self.total, anchors[i].above)
         });
         debug_assert!(anchors.iter().zip(ranges).all(|(anchor, range)| anchor.is_in(range)));
-        let sought: [_; PLACES] = core::array::from_fn(|i| {
+        // Two seeks may lead to the same place; the parts of rings never coincide, unless they are empty.
+        let here: [_; PLACES] = core::array::from_fn(|i| {
             ranges[i] != Between::NOTHING && !(i == 1 && ranges[0] == ranges[1])
         });
         let surveys: [_; PLACES] =
-            core::array::from_fn(|i| if sought[i] { self.equals(ranges[i]) } else { None });
+            core::array::from_fn(|i| if here[i] { self.equals(ranges[i]) } else { None });
 
         let [a, b, c, d] = core::array::from_fn(|i| {
-            if sought[i] && surveys[i].is_none() { ranges[i] } else { Between::NOTHING }
+            if here[i] && surveys[i].is_none() { ranges[i] } else { Between::NOTHING }
         });
         let lists = self.lists.each_mut().map(|list| {
             list.tokens.clear();
@@ -223,7 +228,7 @@ impl<'a, E: Element> Full<'a, E> {
             }
         }
         for i in 0..PLACES {
-            if !sought[i] {
+            if !here[i] {
                 self.parts[i] = None;
                 continue;
             }
@@ -279,11 +284,10 @@ impl<'a, E: Element> Full<'a, E> {
 
     /// The ring that is known, is at least so wide and holds the token at which a mass is exceeded.
     fn ring_of(&self, target: u64, width: usize) -> Option<usize> {
-        (0..SOUGHT).find(|&i| {
+        (0..SOUGHT).filter(|&i| self.rings[i].is_some_and(|ring| ring.width >= width)).find(|&i| {
             let before = self.within(i).1;
             let inside: u64 = self.parts_of(i).iter().flatten().map(|part| part.inside.1).sum();
-            let is_wide = self.rings[i].is_some_and(|ring| ring.width >= width);
-            is_wide && before <= target && target - before < inside
+            before <= target && target - before < inside
         })
     }
 
@@ -428,12 +432,6 @@ impl<E: Element> Ranked for Full<'_, E> {
         Ok(*self.moments.get_or_insert_with(|| moments(level, data, scale)))
     }
 
-    fn foresee(&mut self, mean: f64, targets: [u64; SOUGHT]) {
-        if self.rings.iter().all(Option::is_none) {
-            self.look_at_rings(self.sketch.rings(mean, targets, self.total));
-        }
-    }
-
     fn ring(
         &mut self,
         mean: f64,
@@ -444,7 +442,7 @@ impl<E: Element> Ranked for Full<'_, E> {
         let i = match self.ring_of(target, width) {
             Some(i) => i,
             None => {
-                let ring = self.sketch.ring(mean, target, self.total, width);
+                let ring = self.sketch.ring_around(mean, target, self.total, width);
                 self.look_at_rings([Some(ring), None]);
                 0
             }

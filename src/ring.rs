@@ -36,7 +36,8 @@ impl Rings<'_> {
         while mass <= target && (first, end) != (0, last) {
             let up = if first > 0 { self.deviation(first - 1) } else { f64::INFINITY };
             let down = if end < last { self.deviation(end + 1) } else { f64::INFINITY };
-            if up <= down {
+            // Both may be infinite: a step at the end of the floats.
+            if first > 0 && (end == last || up <= down) {
                 first -= 1;
                 mass += self.masses[first];
             } else {

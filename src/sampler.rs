@@ -262,7 +262,7 @@ impl Sampler {
         while total.path < paths.start().min(Path::Exact) {
             total.improve();
         }
-        for reach in Reaches::new(&stages, row).filter(|_| paths.start() < Path::Full) {
+        'reaches: for reach in Reaches::new(&stages, row).filter(|_| paths.start() < Path::Full) {
             let Some(mut ranked) = Head::new(row, reach, total.known, head) else { break };
             loop {
                 match decide(&stages, u, &mut ranked, &mut typical) {
@@ -279,7 +279,7 @@ impl Sampler {
                     }
                     Err(Need::Total) => {}
                     // What goes deeper anyway takes them on its way.
-                    Err(Need::Moments) if is_flat(&ranked, row, few) => break,
+                    Err(Need::Moments) if is_flat(&ranked, row, few) => break 'reaches,
                     Err(Need::Moments) => {
                         let whole = moments(level, data, scale);
                         typical.whole = Some(whole);
@@ -312,9 +312,9 @@ impl Sampler {
             }
         }
         paths.count(Path::Full);
-        let whole = stages.typical_p.is_some();
         let known = Known { total: total.exact(), moments: typical.whole };
-        let mut ranked = Full::new(row, known, whole, full, |sketch| {
+        let rings = stages.typical_of_all();
+        let mut ranked = Full::new(row, known, rings, full, |sketch| {
             // What comes out doesn't matter, only what it sought.
             let _ = decide(&stages, u, sketch, &mut typical);
         });

@@ -118,9 +118,12 @@ pub(crate) const SOUGHT: usize = 2;
 /// What of the row a decision seems to depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
+    /// Places by the rank, `len` of them.
     pub spots: [Spot; SOUGHT],
     pub len: usize,
+    /// Places by the distance from the mean.
     pub rings: [Option<Ring>; SOUGHT],
+    /// Whether the row's moments were asked for.
     pub moments: bool,
 }
 
@@ -321,16 +324,11 @@ impl<'a> Sketch<'a> {
 
     /// Where the token seems to be at which the mass of those nearer to a mean first exceeds `target`, if `total` is that
     /// of all.
-    pub fn ring(&self, mean: f64, target: u64, total: u64, width: usize) -> Ring {
+    pub fn ring_around(&self, mean: f64, target: u64, total: u64, width: usize) -> Ring {
         let argument = |step| self.argument(step);
         let rings = Rings { masses: self.masses, argument: &argument, mean };
         let (outer, inner) = rings.around(target, total, width);
         Ring { outer: self.range(outer), inner: inner.map(|inner| self.range(inner)), width }
-    }
-
-    /// Rings for two targets.
-    pub fn rings(&self, mean: f64, targets: [u64; SOUGHT], total: u64) -> [Option<Ring>; SOUGHT] {
-        targets.map(|target| Some(self.ring(mean, target, total, 1)))
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
@@ -464,7 +462,8 @@ impl Ranked for Sketch<'_> {
 
     fn moments(&mut self) -> Result<Moments, Need> {
         self.wanted.moments = true;
-        let steps = self.masses.iter().enumerate();
+        // Without mass, an argument may be infinite.
+        let steps = self.masses.iter().enumerate().filter(|(_, mass)| **mass > 0);
         let first: f64 = steps.map(|(step, &mass)| mass as f64 * self.argument(step)).sum();
         Ok(Moments {
             mass: self.total,
@@ -473,8 +472,9 @@ impl Ranked for Sketch<'_> {
         })
     }
 
-    fn foresee(&mut self, mean: f64, targets: [u64; 2]) {
-        self.wanted.rings = self.rings(mean, targets, self.total);
+    fn foresee(&mut self, moments: Moments, targets: [u64; SOUGHT]) {
+        let (mean, total) = (moments.mean(), moments.mass);
+        self.wanted.rings = targets.map(|target| Some(self.ring_around(mean, target, total, 1)));
     }
 
     fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {

@@ -501,6 +501,39 @@ mod table {
 }
 
 /// The level that the environment or the machine gives, and forced ones.
+/// Hot rows that reach down to the end of the floats, where the middle of a step may be infinite.
+#[test]
+fn typical_rows_at_the_end_of_the_floats() {
+    let mut check = Check::new();
+    let mut random = Random::new(43);
+    let mut rows: Vec<(f32, Vec<f32>)> = vec![
+        (3e38, (0..4096).map(|i| f32::MIN * (((i % 1000) as f32 + 0.7) / 1022.0)).collect()),
+        (3e38, (0..4096).map(|_| f32::MIN * random.unit() as f32).collect()),
+        (1.2e37, {
+            let low = |i: usize| f32::MIN * (0.5 + ((i % 500) as f32 + 0.7) / 1022.0);
+            let high = |i: usize| f32::MIN * ((0.6 + i as f32 / 40960.0) / 1022.0);
+            (0..4096).map(|i| if i % 100 == 0 { high(i) } else { low(i) }).collect()
+        }),
+    ];
+    for (_, row) in &mut rows {
+        (row[0], row[16]) = (0.0, f32::MIN);
+    }
+    let low = |i: usize| f32::MIN * (0.9985 * i as f32 / 4096.0);
+    let mut row: Vec<f32> =
+        (0..4096).map(|i| if i % 16 == 0 { low(i) } else { f32::MIN }).collect();
+    row[3200] = f32::MIN * 0.9995;
+    rows.push((3e38, row));
+    for (temperature, row) in &rows {
+        for p in [0.5, 0.9, 1.0] {
+            let params = at(*temperature).with_typical_p(p);
+            let sorted = sort(row, &params);
+            for u in [0.0, 0.4, 0.9, LAST] {
+                check.report(row, &sorted, &params, u, 3, ("the end of the floats", p));
+            }
+        }
+    }
+}
+
 #[test]
 fn levels_can_be_forced() {
     assert_eq!(Sampler::greedy().level(), Level::best());

@@ -35,6 +35,12 @@ impl Stages {
         }
     }
 
+    /// Whether typical sampling sees the whole row.
+    pub fn typical_of_all(&self) -> bool {
+        let before = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
+        self.typical_p.is_some() && !before
+    }
+
     /// Whether anything can be dropped: typical sampling at 1 only changes the order.
     fn truncates(&self) -> bool {
         let filters = self.top_p.is_some() || self.min_p.is_some() || self.epsilon.is_some();

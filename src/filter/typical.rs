@@ -111,7 +111,7 @@ impl Typical<'_> {
         let cut = fraction::cut(p, moments.mass);
         let target = cut.saturating_sub(1);
         // What is kept weighs little more than the cut.
-        ranked.foresee(mean, [target, fraction::floor(u, cut)]);
+        ranked.foresee(moments, [target, fraction::floor(u, cut)]);
         let edge = self.on_ring(ranked, mean, target)?;
         let drawn = self.on_ring(ranked, mean, fraction::floor(u, edge.mass))?;
         let kept = Kept {

@@ -138,8 +138,13 @@ mod tests {
                     let found = masses_above(level, row, scale, ends);
                     let want = (above(f32::MIN).1, ends.map(above));
                     assert_eq!(found, want, "{level} {n} {ends:?}");
-                    let found = moments_above(level, row, scale, ends);
-                    assert_eq!(found, (moments, want.1), "{level} {n} {ends:?}");
+                    let [first, second] = ends;
+                    let four = [first, 0.5, second, -2.5];
+                    let want = four.map(above);
+                    let found = masses_above(level, row, scale, four);
+                    assert_eq!(found, (moments.mass, want), "{level} {n} {four:?}");
+                    let found = moments_above(level, row, scale, four);
+                    assert_eq!(found, (moments, want), "{level} {n} {four:?}");
                 }
             }
         }

@@ -119,8 +119,8 @@ impl<S: Simd> Weigher<S> {
     }
 
     /// Shows a row's weights times `2^power` to `taker`; the last batch is filled up with masked tokens. Unless `EXACT`, a
-    /// weight below the cut-off may be something else that has no mass either: a clamp is cheaper than a comparison; no
-    /// NaN may come in then.
+    /// weight below the cut-off may be something else that has no mass either, which saves a comparison; no NaN may come in
+    /// then.
     ///
     /// What is long and depends on itself runs apart: a CPU has only so many operations in sight, and finds other work among them
     /// or none. So a batch's arguments are reduced first, its exps come from memory then, and beside them run the divisions
@@ -259,7 +259,7 @@ impl<S: Simd> Weigher<S> {
         if !EXACT {
             return e;
         }
-        // It also gives 0 for -inf and NaN.
+        // The comparison also gives 0 for -inf and NaN.
         each(
             #[inline(always)]
             |i| {
@@ -270,8 +270,8 @@ impl<S: Simd> Weigher<S> {
     }
 
     /// What an exp of `x` is worked out from: `r` in `x = n ln 2 + r`, and a float whose low bits are the integer
-    /// `n + power`. `x` below [`CUT_OFF`] is taken for that. Multiply-adds are fused only where the product is exact, so that the bits are the
-    /// same on every level.
+    /// `n + power`. `x` below [`CUT_OFF`] is taken for that. Multiply-adds are fused only where the product is exact, so
+    /// that the bits are the same on every level.
     #[inline(always)]
     fn reduced(&self, s: S, x: S::f32s) -> [S::f32s; 2] {
         let x = s.max_f32s(x, self.cut_off);
