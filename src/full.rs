@@ -167,22 +167,21 @@ impl<'a, E: Element> Full<'a, E> {
         }
         let ends = spots.map(|spot| spot.range.end);
         let reached = ends.map(|end| end <= scale.max());
+        let moments_missing = self.moments_wanted && self.moments.is_none();
         let mut above = [(0, 0); PLACES];
         if self.sketch.all_equal() {
             let count = data.len() as u64;
             self.total = count * ONE;
             self.moments = Some(Moments { mass: self.total, first: 0, count });
             above = reached.map(|reached| if reached { (count, self.total) } else { (0, 0) });
-        } else if self.moments_wanted && self.moments.is_none() {
-            let found;
-            (found, above) = if reached == [false; PLACES] {
-                (moments(level, data, scale), above)
-            } else {
-                moments_above(level, data, scale, ends)
-            };
+        } else if moments_missing && reached == [false; PLACES] {
+            let found = moments(level, data, scale);
             (self.moments, self.total) = (Some(found), found.mass);
-        } else if reached[SOUGHT..] != [false; SOUGHT] {
-            (self.total, above) = masses_above(level, data, scale, ends);
+        } else if moments_missing || reached[SOUGHT..] != [false; SOUGHT] {
+            // Only rings seek in so many places, and they start from the moments.
+            let found;
+            (found, above) = moments_above(level, data, scale, ends);
+            (self.moments, self.total) = (Some(found), found.mass);
         } else if self.total == 0 || reached != [false; PLACES] {
             let found;
             (self.total, found) = masses_above(level, data, scale, [ends[0], ends[1]]);

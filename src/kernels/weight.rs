@@ -83,8 +83,6 @@ pub(crate) struct Weigher<S: Simd> {
 enum Division<V> {
     /// T is 1, as it is in most sessions of Mirostat.
     Nothing,
-    /// By multiplying with `1 / T`, where T is a power of two: rounded alike, and much faster.
-    Times(V),
     /// By T.
     By(V),
 }
@@ -103,10 +101,9 @@ impl<S: Simd> Weigher<S> {
         Self {
             minus_max: s.splat_f32s(-scale.max),
             raw: scale.takes_raw(),
-            division: match reciprocal(scale.temperature) {
-                Some(1.0) => Division::Nothing,
-                Some(r) => Division::Times(s.splat_f32s(r)),
-                None => Division::By(s.splat_f32s(scale.temperature)),
+            division: match scale.temperature {
+                1.0 => Division::Nothing,
+                temperature => Division::By(s.splat_f32s(temperature)),
             },
             cut_off: pinned(s, CUT_OFF),
             log2_e: pinned(s, core::f32::consts::LOG2_E),
@@ -154,13 +151,6 @@ impl<S: Simd> Weigher<S> {
                 taker,
                 #[inline(always)]
                 |below| below,
-            ),
-            Division::Times(reciprocal) => self.over_divided::<EXACT, RAW, E>(
-                s,
-                row,
-                taker,
-                #[inline(always)]
-                |below| s.mul_f32s(below, reciprocal),
             ),
             Division::By(temperature) => self.over_divided::<EXACT, RAW, E>(
                 s,
@@ -329,13 +319,6 @@ fn each<V: Copy, const N: usize>(mut f: impl FnMut(usize) -> V) -> [V; N] {
     values
 }
 
-/// `1 / T` if T is a power of two whose reciprocal is a normal number, too.
-#[inline(always)]
-fn reciprocal(temperature: f32) -> Option<f32> {
-    let power_of_two = temperature.to_bits() << 9 == 0;
-    Some(1.0 / temperature).filter(|r| power_of_two && r.is_normal())
-}
-
 /// Two roundings, on purpose.
 #[inline(always)]
 fn mul_add<S: Simd>(s: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
@@ -469,13 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_divide_alike() {
-        assert_eq!(reciprocal(1.0), Some(1.0));
-        assert_eq!(reciprocal(0.25), Some(4.0));
-        assert_eq!(reciprocal(0.7), None);
-        assert_eq!(reciprocal(f32::MIN_POSITIVE), Some(2f32.powi(126)));
-        assert_eq!(reciprocal(2f32.powi(127)), None); // its reciprocal is subnormal
-
+    fn every_temperature_divides_alike() {
         let row: Vec<f32> = (0..4096).map(|i| -((i * i) as f32) * 1.37e-5).collect();
         let mut weights = vec![0.0; row.len()];
         for level in Level::tested() {
