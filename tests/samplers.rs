@@ -500,7 +500,6 @@ mod table {
     }
 }
 
-/// The level that the environment or the machine gives, and forced ones.
 /// Hot rows that reach down to the end of the floats, where the middle of a step may be infinite.
 #[test]
 fn typical_rows_at_the_end_of_the_floats() {
@@ -534,6 +533,7 @@ fn typical_rows_at_the_end_of_the_floats() {
     }
 }
 
+/// The level that the environment or the machine gives, and forced ones.
 #[test]
 fn levels_can_be_forced() {
     assert_eq!(Sampler::greedy().level(), Level::best());
