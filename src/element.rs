@@ -36,12 +36,15 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
 
     /// What the values of [`raw`](Self::raw) are multiplied by to be those of [`widen`](Self::widen), where they are others.
     #[doc(hidden)]
-    const UNIT: Option<f32>;
+    const UNIT: Option<f32> = None;
 
     /// As [`widen`](Self::widen), in fewer operations: over `UNIT`, and -inf may be `-2^16` over that. That does where so
     /// low a logit has no mass, [`Scale::takes_raw`](crate::kernels::Scale).
     #[doc(hidden)]
-    fn raw(group: &[Self; LANES]) -> [f32; LANES];
+    #[inline(always)]
+    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
+        Self::widen(group)
+    }
 
     /// A group's order keys: floats that compare as the values do (not finite ones aside) and cost
     /// less to make than the values. Finite values and -inf have keys in `KEY_MIN..=KEY_MAX`, NaN
@@ -89,7 +92,6 @@ pub trait Element: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed + 'sta
 }
 
 impl Element for f32 {
-    const UNIT: Option<f32> = None;
     const MASKED: Self = f32::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::MAX;
@@ -111,11 +113,6 @@ impl Element for f32 {
     }
 
     #[inline(always)]
-    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
-        *group
-    }
-
-    #[inline(always)]
     fn keys(group: &[Self; LANES]) -> [f32; LANES] {
         *group
     }
@@ -132,7 +129,6 @@ impl Element for f32 {
 }
 
 impl Element for bf16 {
-    const UNIT: Option<f32> = None;
     const MASKED: Self = bf16::NEG_INFINITY;
     const KEY_MIN: f32 = f32::NEG_INFINITY;
     const KEY_MAX: f32 = f32::from_bits((bf16::MAX.to_bits() as u32) << 16);
@@ -151,11 +147,6 @@ impl Element for bf16 {
     #[inline(always)]
     fn widen(group: &[Self; LANES]) -> [f32; LANES] {
         high_halves(group.map(bf16::to_bits))
-    }
-
-    #[inline(always)]
-    fn raw(group: &[Self; LANES]) -> [f32; LANES] {
-        Self::widen(group)
     }
 
     #[inline(always)]

@@ -81,9 +81,8 @@ pub(crate) struct Full<'a, E> {
     sketch: Sketch<'a>,
     /// The exact total, once it is known: it is not 0.
     total: u64,
-    /// The moments, once they are known, and whether the next exact pass should take them, too.
+    /// The moments, once they are known.
     moments: Option<Moments>,
-    moments_wanted: bool,
     /// What is known, where it was sought, and what the last exact pass gave.
     parts: [Option<Part>; PLACES],
     spots: [Spot; PLACES],
@@ -111,13 +110,12 @@ impl<'a, E: Element> Full<'a, E> {
         let Memory { sketch, lists, work, weighing, buffers } = memory;
         let mut sketch = Sketch::new(row, whole, sketch);
         forecast(&mut sketch);
-        let Wanted { spots: [first, second], len, rings, moments } = sketch.wanted();
+        let Wanted { spots: [first, second], len, rings, .. } = sketch.wanted();
         let mut full = Self {
             row,
             sketch,
             total: known.total.unwrap_or(0),
             moments: known.moments,
-            moments_wanted: moments,
             parts: [None; PLACES],
             spots: [first, second, Spot::NOWHERE, Spot::NOWHERE],
             anchors: None,
@@ -167,7 +165,7 @@ impl<'a, E: Element> Full<'a, E> {
         }
         let ends = spots.map(|spot| spot.range.end);
         let reached = ends.map(|end| end <= scale.max());
-        let moments_missing = self.moments_wanted && self.moments.is_none();
+        let moments_missing = self.sketch.wanted().moments && self.moments.is_none();
         let mut above = [(0, 0); PLACES];
         if self.sketch.all_equal() {
             let count = data.len() as u64;

@@ -60,7 +60,7 @@ impl<E: Element, S: Simd, const N: usize, const MOMENTS: bool> Take<E, S> for Ab
 }
 
 impl<E: Element, const N: usize, const MOMENTS: bool> WithSimd for Pass<'_, E, N, MOMENTS> {
-    /// Unless `MOMENTS`, only the mass of the moments means something.
+    /// Unless `MOMENTS`, the moments are the mass alone: the others are 0.
     type Output = (Moments, [(u64, u64); N]);
 
     #[inline(always)]

@@ -125,10 +125,9 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
                     for (inside, &[low, end]) in inside.iter_mut().zip(&bounds) {
                         // Those at or above the low end and those at or above the high end, apart.
                         let (mut from_low, mut from_end) = (zero, zero);
-                        let mut bits = S::as_simd_u32s(bits.as_flattened()).0.iter();
-                        for group in tokens.as_chunks().0 {
-                            for &key in S::as_simd_f32s(&E::keys(group)).0 {
-                                let Some(&bits) = bits.next() else { continue };
+                        for (group, bits) in tokens.as_chunks().0.iter().zip(&bits) {
+                            let (keys, bits) = (E::keys(group), S::as_simd_u32s(bits).0);
+                            for (&key, &bits) in S::as_simd_f32s(&keys).0.iter().zip(bits) {
                                 let reaches = s.greater_than_or_equal_f32s(key, low);
                                 from_low = s.or_u32s(from_low, s.select_u32s(reaches, bits, zero));
                                 let reaches = s.greater_than_or_equal_f32s(key, end);

@@ -1,7 +1,7 @@
 //! First moment and number of tokens with mass: what entropy and typical sampling need beside the exact total.
 
 use super::exp::{HI, HI_BITS};
-use super::weight::{BATCH, LEAST, Lanes, MASS_BITS, ONE, mass, pinned, vectors};
+use super::weight::{BATCH, LEAST, Lanes, MASS_BITS, ONE, ROUND_F64, mass, pinned, vectors};
 use crate::element::LANES;
 use pulp::Simd;
 
@@ -34,16 +34,15 @@ impl Moments {
 /// `w x 2^43` rounded once, ties to even: the f64 product is exact. 0 for a token without mass.
 #[inline(always)]
 pub(crate) fn r_of(weight: f32, x: f32, mass: u64) -> i64 {
-    // 1.5 * 2^52, as in `mass`. |w x| < 0.37 wherever there is mass, so the result stays far inside.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
+    // |w x| < 0.37 wherever there is mass, so the result stays far inside.
     let product = f64::from(weight) * f64::from(x) * ONE as f64;
-    let rounded = (product + ROUND).to_bits().wrapping_sub(ROUND.to_bits()) as i64;
+    let rounded = (product + ROUND_F64).to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64;
     if mass == 0 { 0 } else { rounded }
 }
 
-/// 1.5 * 2^52, and a unit of a mass in weights times `2^HI_BITS`: adding the product rounds to such units, as in [`r_of`], and
+/// [`ROUND_F64`], and a unit of a mass in weights times `2^HI_BITS`: adding the product rounds to such units, as in [`r_of`], and
 /// leaves their number in the low bits.
-const ROUND_FIRST: f64 = 6_755_399_441_055_744.0 / (1u64 << (MASS_BITS - HI_BITS as u32)) as f64;
+const ROUND_FIRST: f64 = ROUND_F64 / (1u64 << (MASS_BITS - HI_BITS as u32)) as f64;
 
 /// A sum of `r_i`, and the number of tokens with mass.
 #[derive(Clone, Copy)]

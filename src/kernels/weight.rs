@@ -20,6 +20,8 @@ pub(super) const LEAST: f32 = f32::from_bits(1.0f32.to_bits() - ((MASS_BITS + 1)
 
 // 1.5 * 2^23: adding it rounds a small float to an integer (ties to even) that then stands in the low bits.
 pub(crate) const ROUND: f32 = 12_582_912.0;
+// 1.5 * 2^52, which does for f64 what that does for f32.
+pub(super) const ROUND_F64: f64 = 6_755_399_441_055_744.0;
 // ln 2 in two steps of at most 17 significant bits, whose products with an integer of up to 7 bits are exact: there a
 // multiply-add gives the same bits, fused or not, and is one operation less where it is fused.
 const LN2_HI: f32 = 0.693_145_75;
@@ -358,9 +360,8 @@ pub fn weight(x: f32) -> f32 {
 /// ```
 #[inline(always)]
 pub fn mass(weight: f32) -> u64 {
-    // 1.5 * 2^52 does for f64 what ROUND does for f32; the product is exact.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    (f64::from(weight) * ONE as f64 + ROUND).to_bits().wrapping_sub(ROUND.to_bits())
+    // The product is exact.
+    (f64::from(weight) * ONE as f64 + ROUND_F64).to_bits().wrapping_sub(ROUND_F64.to_bits())
 }
 
 /// What turns a row's logits into weights: its maximum and a temperature, both checked.
