@@ -31,8 +31,7 @@ pub fn probabilities<E: Element>(
 ) -> Result<(), Error> {
     check_temperature(temperature)?;
     let level = Level::best();
-    let mut blocks = Vec::new();
-    let scale: Scale = Row::new(row, temperature, 0.0, level, &mut blocks)?.scale;
+    let scale: Scale = Row::new(row, temperature, 0.0, level, None)?.scale;
     check_length("length of the probabilities", row.len(), out.len())?;
     let mut weights = vec![0.0; row.len()];
     let total = exp_weights(level, row, scale, &mut weights)?;

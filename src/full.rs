@@ -526,7 +526,7 @@ mod tests {
     fn below_a_row_of_equal_logits_lies_nothing_and_above_that_everything() {
         let data = vec![1.0f32; 5000];
         let (mut blocks, mut memory) = (Vec::new(), Memory::default());
-        let row = Row::new(&data, 1.0, 0.0, Level::best(), &mut blocks).unwrap();
+        let row = Row::new(&data, 1.0, 0.0, Level::best(), Some(&mut blocks)).unwrap();
         let mut full = Full::new(&row, NOTHING, false, &mut memory, |sketch| {
             let _ = sketch.seek(Seek::Count(10));
             let _ = sketch.seek(Seek::Weight(0.05));
@@ -562,7 +562,7 @@ mod tests {
                 block[block.len() - 1] =
                     if b < BEST { 3.0 } else { 2.5 + (b * 37 % 157) as f32 / 1024.0 };
             }
-            let row = Row::new(&data, 0.7, 0.0, Level::best(), &mut blocks).unwrap();
+            let row = Row::new(&data, 0.7, 0.0, Level::best(), Some(&mut blocks)).unwrap();
             let mut rank: Vec<Candidate> =
                 data.iter().enumerate().map(|(i, &l)| Candidate::new(i as u32, l)).collect();
             rank.sort_unstable();

@@ -55,8 +55,7 @@ impl PreparedRow {
     pub fn from_logits_at<E: Element>(row: &[E], temperature: f32) -> Result<Self, Error> {
         check_temperature(temperature)?;
         let level = Level::best();
-        let mut blocks = Vec::new();
-        let scale = Row::new(row, temperature, 0.0, level, &mut blocks)?.scale;
+        let scale = Row::new(row, temperature, 0.0, level, None)?.scale;
         let values: Vec<f32> = row.iter().map(|v| v.to_f32()).collect();
         let mut weights = vec![0.0; values.len()];
         weights_into(level, &values, scale, &mut weights);

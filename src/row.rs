@@ -11,23 +11,27 @@ pub(crate) struct Row<'a, E> {
     pub data: &'a [E],
     pub level: Level,
     pub scale: Scale,
-    /// The maximum of each block of logits.
+    /// The maximum of each block of logits; empty if nobody wanted them.
     pub blocks: &'a [f32],
     /// The first block that holds the maximum.
     best_block: usize,
 }
 
 impl<'a, E: Element> Row<'a, E> {
-    /// Checks a row and a draw, in the contract's order, in one pass. The temperature has been checked.
+    /// Checks a row and a draw, in the contract's order, in one pass. The temperature has been checked. `blocks` lends its
+    /// memory for the block maxima; all but the best token and the scale need them.
     pub fn new(
         data: &'a [E],
         temperature: f32,
         u: f64,
         level: Level,
-        blocks: &'a mut Vec<f32>,
+        blocks: Option<&'a mut Vec<f32>>,
     ) -> Result<Self, Error> {
         check_length(data.len())?;
-        blocks.resize(data.len().div_ceil(BLOCK), 0.0);
+        let blocks = blocks.map_or(&mut [][..], |memory| {
+            memory.resize(data.len().div_ceil(BLOCK), 0.0);
+            memory
+        });
         let found = scan(level, data, blocks);
         if let Some(fault) = first_fault(if found.clean { &[] } else { data }) {
             return Err(fault);

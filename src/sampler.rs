@@ -190,6 +190,7 @@ impl Sampler {
         scratch: &mut Scratch,
     ) -> Result<Pick, Error> {
         let (blocks, parts) = scratch.parts();
+        let blocks = (!self.params.is_greedy()).then_some(blocks);
         let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
         let decision = self.decide(&row, u, None, parts);
         Ok(Pick { token: decision.token.id(), kept: decision.kept.map(|k| k.count as u32) })
@@ -221,7 +222,7 @@ impl Sampler {
         report: &mut Report,
     ) -> Result<(), Error> {
         let (blocks, mut parts) = scratch.parts();
-        let row = Row::new(row, self.row_temperature(), u, self.level, blocks)?;
+        let row = Row::new(row, self.row_temperature(), u, self.level, Some(blocks))?;
         let moments = moments(row.level, row.data, row.scale);
         let decision = self.decide(&row, u, Some(moments), parts.again());
         let numbers = Numbers { scale: row.scale, moments, decision };

@@ -49,7 +49,7 @@ impl<'a, E: Element> Source<'a, E> {
         let only_full = scratch.only_full();
         let Scratch { blocks, head, full, lists, .. } = scratch;
         // Who draws checks the draw afterwards.
-        let row = Row::new(data, temperature, 0.0, level, blocks)?;
+        let row = Row::new(data, temperature, 0.0, level, Some(blocks))?;
         let total = total_mass(level, data, row.scale);
         let logits = Logits {
             facts: Facts::new(Measure::Logits(row.scale), data.len(), total),

@@ -1,7 +1,7 @@
 //! Maximum, first-index argmax, block maxima and the not-finite check, all in one pass over a row.
 
 use super::blocks_of;
-use crate::element::{Element, LANES};
+use crate::element::{Element, LANES, high_halves};
 use crate::error::Error;
 use crate::level::Level;
 use pulp::{Simd, WithSimd};
@@ -20,72 +20,111 @@ pub(crate) struct Scan {
     pub block: usize,
 }
 
+/// Blocks that share a maximum where nobody asks for that of each.
+const TOGETHER: usize = 8;
+
 struct Pass<'a, E> {
     row: &'a [E],
     /// Takes the maximum of each block, if it is as long as there are blocks; empty otherwise.
     blocks: &'a mut [f32],
 }
 
-/// Whether a fault was met.
-#[derive(Clone, Copy)]
-struct Faults<S: Simd> {
-    /// Stays set in the lanes whose keys so far were surely those of numbers.
-    fine: S::m32s,
-    /// Where faults don't add up: has its highest bit in the lanes that met a NaN.
-    nan: S::u16s,
+/// The 16-bit values that are looked at in one step.
+const HALVES: usize = 2 * LANES;
+
+/// What shows whether a fault was met.
+struct Faults {
+    /// Of f32 logits: sums, which NaN and +inf leave at NaN or +inf. (Very large numbers may, too.)
+    sums: [[f32; LANES]; 2],
+    /// Of 16-bit logits: the largest bits as signed integers, from those of +inf on if there was a positive fault,
+    highest: [i16; HALVES],
+    /// and as unsigned ones, beyond those of -inf if there was a negative NaN.
+    beyond: [u16; HALVES],
 }
 
-impl<S: Simd> Faults<S> {
+impl Faults {
     #[inline(always)]
-    fn none(s: S) -> Self {
-        let zero = s.splat_f32s(0.0);
-        Self { fine: s.less_than_or_equal_f32s(zero, zero), nan: s.splat_u16s(0) }
+    fn none() -> Self {
+        Self { sums: [[0.0; LANES]; 2], highest: [0; HALVES], beyond: [0; HALVES] }
     }
 
-    /// Whether there was none, if this is the largest key of all.
+    /// Whether it is certain that there was none.
     #[inline(always)]
-    fn are_none<E: Element>(&self, s: S, key: f32) -> bool {
-        // As many as the widest vectors have.
-        let mut nan = [0u16; 2 * LANES];
-        S::as_mut_simd_u16s(&mut nan).0[0] = self.nan;
-        let mut any = 0;
-        for lane in nan {
-            any |= lane;
+    fn are_none<E: Element>(&self) -> bool {
+        let mut fine = true;
+        for &sum in self.sums.as_flattened() {
+            fine &= sum <= f32::MAX;
         }
-        let fine = s.select_f32s(self.fine, s.splat_f32s(1.0), s.splat_f32s(0.0));
-        s.reduce_min_f32s(fine) == 1.0 && any >> 15 == 0 && key <= E::KEY_MAX
+        for (&highest, &beyond) in self.highest.iter().zip(&self.beyond) {
+            let infinity = E::HALF_INFINITY.unwrap_or(0x7fff);
+            fine &= (highest < infinity.cast_signed()) & (beyond <= infinity | 0x8000);
+        }
+        fine
     }
 }
 
-/// The largest key of a block.
+/// Takes the keys of a block into the largest so far, each lane for itself.
 #[inline(always)]
-fn block<E: Element, S: Simd>(s: S, groups: &[[E; LANES]], faults: &mut Faults<S>) -> f32 {
-    let (mut tops, mut sums) = ([E::KEY_MIN; LANES], [0.0; LANES]);
-    for group in groups {
-        let keys = E::keys(group);
-        let tops = S::as_mut_simd_f32s(&mut tops).0.iter_mut();
-        let accs = tops.zip(S::as_mut_simd_f32s(&mut sums).0);
-        for ((top, sum), &key) in accs.zip(S::as_simd_f32s(&keys).0) {
-            // What comes out of a NaN depends on the instruction set; but then the row isn't clean, and nobody looks.
-            *top = s.max_f32s(key, *top);
-            if E::FAULTS_ADD_UP {
-                *sum = s.add_f32s(*sum, key);
+fn take<E: Element, S: Simd>(
+    s: S,
+    block: &[E; BLOCK],
+    tops: &mut [f32; LANES],
+    faults: &mut Faults,
+) {
+    if E::HALF_INFINITY.is_some() {
+        // Bits of positive numbers ascend as signed integers do. Those of negative ones descend, so that the largest of
+        // nothing but these is the smallest integer.
+        let (mut highest, mut lowest) = ([i16::MIN; HALVES], [i16::MAX; HALVES]);
+        for bits in E::half_bits(block).as_chunks::<HALVES>().0 {
+            let signed = S::as_simd_i16s(bytemuck::cast_ref::<_, [i16; HALVES]>(bits)).0.iter();
+            let accs = S::as_mut_simd_i16s(&mut highest)
+                .0
+                .iter_mut()
+                .zip(S::as_mut_simd_i16s(&mut lowest).0);
+            let accs = accs.zip(S::as_mut_simd_u16s(&mut faults.beyond).0);
+            for (((highest, lowest), beyond), (&signed, &bits)) in
+                accs.zip(signed.zip(S::as_simd_u16s(bits).0))
+            {
+                *highest = s.max_i16s(*highest, signed);
+                *lowest = s.min_i16s(*lowest, signed);
+                *beyond = s.max_u16s(*beyond, bits);
+            }
+        }
+        let all = S::as_mut_simd_i16s(&mut faults.highest).0.iter_mut();
+        for (all, &highest) in all.zip(S::as_simd_i16s(&highest).0) {
+            *all = s.max_i16s(*all, highest);
+        }
+        let (highest, lowest) = (highest.as_chunks::<LANES>().0, lowest.as_chunks::<LANES>().0);
+        let mut best = [0; LANES];
+        for (i, best) in best.iter_mut().enumerate() {
+            let (highest, lowest) =
+                (highest[0][i].max(highest[1][i]), lowest[0][i].min(lowest[1][i]));
+            *best = if highest < 0 { lowest } else { highest }.cast_unsigned();
+        }
+        let best = high_halves(best);
+        for (top, &best) in S::as_mut_simd_f32s(tops).0.iter_mut().zip(S::as_simd_f32s(&best).0) {
+            *top = s.max_f32s(best, *top);
+        }
+    } else {
+        let groups: &[[E; LANES]] = block.as_chunks().0;
+        for pair in groups.as_chunks::<2>().0 {
+            for (group, sums) in pair.iter().zip(&mut faults.sums) {
+                let keys = E::keys(group);
+                let tops = S::as_mut_simd_f32s(tops).0.iter_mut();
+                let accs = tops.zip(S::as_mut_simd_f32s(sums).0);
+                for ((top, sum), &key) in accs.zip(S::as_simd_f32s(&keys).0) {
+                    // What comes out of a NaN depends on the instruction set; but then nobody looks.
+                    *top = s.max_f32s(key, *top);
+                    *sum = s.add_f32s(*sum, key);
+                }
             }
         }
     }
-    if E::FAULTS_ADD_UP {
-        for &sum in S::as_simd_f32s(&sums).0 {
-            let number = s.less_than_or_equal_f32s(sum, s.splat_f32s(E::KEY_MAX));
-            faults.fine = s.and_m32s(faults.fine, number);
-        }
-    } else {
-        let (magnitude, bump) = (s.splat_u16s(0x7fff), s.splat_u16s(0x8000 - 0x7c01));
-        for &bits in S::as_simd_u16s(E::half_bits(groups.as_flattened())).0 {
-            let bumped = s.add_u16s(s.and_u16s(bits, magnitude), bump);
-            faults.nan = s.or_u16s(faults.nan, bumped);
-        }
-    }
-    let (vectors, _) = S::as_simd_f32s(&tops);
+}
+
+#[inline(always)]
+fn largest<S: Simd>(s: S, tops: &[f32; LANES]) -> f32 {
+    let (vectors, _) = S::as_simd_f32s(tops);
     let mut top = vectors[0];
     for &v in &vectors[1..] {
         top = s.max_f32s(v, top);
@@ -100,7 +139,7 @@ struct Best {
 }
 
 impl Best {
-    /// Takes the largest key of the next block, whose value goes to the block maxima.
+    /// Takes the largest key from a block on; its value goes to the block maxima.
     #[inline(always)]
     fn note(&mut self, block: usize, top: f32, blocks: &mut [f32], value: impl Fn(f32) -> f32) {
         if let Some(slot) = blocks.get_mut(block) {
@@ -118,21 +157,23 @@ impl<E: Element> WithSimd for Pass<'_, E> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> Scan {
         let Self { row, blocks } = self;
-        let mut faults = Faults::none(s);
+        let mut faults = Faults::none();
         let mut best = Best { key: E::KEY_MIN, block: 0 };
+        let together = if blocks.is_empty() { TOGETHER } else { 1 };
         let (full, last) = blocks_of(row);
-        for (i, chunk) in full.iter().enumerate() {
-            best.note(i, block(s, chunk.as_chunks().0, &mut faults), blocks, E::from_key);
+        for (i, some) in full.chunks(together).enumerate() {
+            let mut tops = [E::KEY_MIN; LANES];
+            for block in some {
+                take(s, block, &mut tops, &mut faults);
+            }
+            best.note(i * together, largest(s, &tops), blocks, E::from_key);
         }
         if !row.len().is_multiple_of(BLOCK) {
-            let top = block(s, last.as_chunks().0, &mut faults);
-            best.note(full.len(), top, blocks, E::from_key);
+            let mut tops = [E::KEY_MIN; LANES];
+            take(s, &last, &mut tops, &mut faults);
+            best.note(full.len(), largest(s, &tops), blocks, E::from_key);
         }
-        Scan {
-            max: E::from_key(best.key),
-            block: best.block,
-            clean: faults.are_none::<E>(s, best.key),
-        }
+        Scan { max: E::from_key(best.key), block: best.block, clean: faults.are_none::<E>() }
     }
 }
 
@@ -150,12 +191,16 @@ pub(crate) fn first_fault<E: Element>(row: &[E]) -> Option<Error> {
         .find_map(|(index, v)| v.fault().map(|value| Error::NotFinite { index, value }))
 }
 
-/// The first index in `block` whose logit equals `max`.
+/// The first index from `block` on whose logit equals `max`.
 #[inline]
 pub(crate) fn first_equal<E: Element>(row: &[E], block: usize, max: f32) -> usize {
-    let start = block * BLOCK;
-    let block = row.get(start..).unwrap_or(&[]);
-    start + block.iter().position(|v| v.to_f32() == max).unwrap_or(0)
+    let (start, key) = (block * BLOCK, E::key_at_least(max));
+    let rest = row.get(start..).unwrap_or(&[]);
+    let has = |group: &[E; LANES]| E::keys(group).iter().fold(false, |has, &k| has | (k == key));
+    let groups: &[[E; LANES]] = rest.as_chunks().0;
+    let before = groups.iter().take_while(|group| !has(group)).count() * LANES;
+    let equal = |v: &E| v.to_f32() == max;
+    start + before + rest[before..].iter().position(equal).unwrap_or(0)
 }
 
 /// The largest logit of a row. A maximum of zero is `+0.0`; an empty or fully masked row gives `-inf`.
