@@ -25,12 +25,17 @@ impl Memory {
         if n > 0 {
             collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
         }
-        if n < self.tokens.len() {
-            self.tokens.select_nth_unstable(n);
-            self.tokens.truncate(n);
-        }
+        keep_best(&mut self.tokens, n);
         self.tokens.sort_unstable();
         &self.tokens
+    }
+}
+
+/// Drops all but the `n` best tokens.
+fn keep_best(tokens: &mut Vec<Candidate>, n: usize) {
+    if n < tokens.len() {
+        tokens.select_nth_unstable(n);
+        tokens.truncate(n);
     }
 }
 
@@ -42,6 +47,8 @@ const MANY: usize = 2048;
 pub(crate) enum Reach {
     /// At least this many tokens, or all.
     Tokens(usize),
+    /// This many tokens, or all: more are of no use. Not 0.
+    Best(usize),
     /// Every token with at least this logit.
     Logit(f32),
 }
@@ -91,8 +98,8 @@ impl<'a> Head<'a> {
         known: Option<Bracket>,
         memory: &'a mut Memory,
     ) -> Option<Self> {
-        let (low, want) = match reach {
-            Reach::Tokens(want) => (logit_of_rank(row, want), want),
+        let (mut low, want) = match reach {
+            Reach::Tokens(want) | Reach::Best(want) => (logit_of_rank(row, want), want),
             Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
         let Memory { tokens, weighing, sums } = memory;
@@ -102,7 +109,17 @@ impl<'a> Head<'a> {
         if tokens.len() > limit {
             return None;
         }
+        let dropped = matches!(reach, Reach::Best(_)) && want < tokens.len();
+        if dropped {
+            keep_best(tokens, want);
+        }
         tokens.sort_unstable();
+        // No logit outside is larger; among those dropped may be equals of the last that was kept.
+        let mut most = low;
+        if let Some(last) = tokens.last().filter(|_| dropped) {
+            most = last.logit();
+            low = most.next_up();
+        }
         let weights = weighing.weigh(level, scale, tokens);
         let with_mass = weights.partition_point(|&w| mass(w) != 0);
         let (tokens, weights) = (&tokens[..with_mass], &weights[..with_mass]);
@@ -113,7 +130,7 @@ impl<'a> Head<'a> {
             sum
         }));
 
-        let outside = scale.weight(low);
+        let outside = scale.weight(most);
         let complete = low == f32::MIN || mass(outside) == 0;
         let total = if complete { Some(Bracket::exact(sum)) } else { known };
         Some(Self { tokens, weights, sums, low, outside, complete, total })

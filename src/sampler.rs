@@ -349,20 +349,19 @@ struct Reaches {
 impl Reaches {
     fn new<E: Element>(stages: &Stages, row: &Row<'_, E>) -> Self {
         let blocks = row.blocks.len();
-        let tokens = |n: usize| {
-            if n <= blocks { Some(Reach::Tokens(n)) } else { None }
-        };
+        let fits = |reach: Reach, n: usize| if n <= blocks { Some(reach) } else { None };
+        let more = fits(Reach::Tokens(Reach::MORE), Reach::MORE);
         if row.data.len() <= Reach::SHORT {
             return Self { first: Some(Reach::ALL), second: None };
         }
         let (first, second) = if let Some(k) = stages.top_k {
-            (tokens(k as usize), None)
+            (fits(Reach::Best(k as usize), k as usize), None)
         } else if stages.top_p.is_some() {
-            (Some(Reach::Tokens(Reach::FEW.min(blocks))), tokens(Reach::MORE))
+            (Some(Reach::Tokens(Reach::FEW.min(blocks))), more)
         } else if let Some(p) = stages.min_p {
             (min_p_reach(row, p), None)
         } else {
-            (Some(Reach::Tokens(Reach::FEW.min(blocks))), tokens(Reach::MORE))
+            (Some(Reach::Tokens(Reach::FEW.min(blocks))), more)
         };
         Self { first, second }
     }

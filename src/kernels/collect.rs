@@ -80,6 +80,9 @@ impl Between {
 /// CPU then fetches several at a time.
 const STRETCH: usize = 256;
 
+/// Tokens that have a bit each in a word.
+const WORD: usize = 32;
+
 struct Pass<'a, 'b, E, const N: usize> {
     row: &'a [E],
     /// The maximum of each block, to skip blocks by.
@@ -95,69 +98,125 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let Self { row, blocks, ranges, limit, mut outs } = self;
+        let Self { row, blocks, ranges, limit, outs } = self;
         let (full, last) = blocks_of(row);
         let least = ranges.iter().fold(f32::INFINITY, |least, range| least.min(range.low));
+        let least = s.splat_f32s(least);
         let bounds = ranges.map(
             #[inline(always)]
             |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
         );
-        let zero = s.splat_u32s(0);
-        // A bit for each of 32 tokens.
-        let mut bits = [[0; LANES]; 32 / LANES];
-        for (i, bit) in bits.as_flattened_mut().iter_mut().enumerate() {
-            *bit = 1 << i;
-        }
-        let mut found = [Candidate(0); BLOCK];
+        let bits = token_bits();
+        let mut lists = outs.map(
+            #[inline(always)]
+            |out| List { found: [Candidate(0); 2 * BLOCK], count: 0, out },
+        );
         let mut reaching = [0; STRETCH];
-        for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
+        'row: for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
             let mut count = 0;
-            for (i, top) in tops.iter().enumerate() {
-                reaching[count] = stretch * STRETCH + i;
-                count += usize::from(*top >= least);
+            let (words, rest) = tops.as_chunks();
+            let mut padded = [f32::NEG_INFINITY; WORD];
+            padded[..rest.len()].copy_from_slice(rest);
+            for (i, tops) in words.iter().chain([&padded]).enumerate() {
+                let mut word = any::<S>(at_least(s, tops, least, &bits));
+                while word != 0 {
+                    let b = stretch * STRETCH + i * WORD + word.trailing_zeros() as usize;
+                    reaching[count % STRETCH] = b;
+                    count += 1;
+                    word &= word - 1;
+                }
             }
-            for &b in &reaching[..count] {
+            for &b in &reaching[..count.min(STRETCH)] {
                 let block = full.get(b).unwrap_or(&last);
-                // Each lane of a word has the bits of its own tokens, and all lanes together those of 32.
-                let mut inside = [[0; BLOCK / 32]; N];
-                for (part, tokens) in block.as_chunks::<32>().0.iter().enumerate() {
+                let mut inside = [[0; BLOCK / WORD]; N];
+                for (part, tokens) in block.as_chunks().0.iter().enumerate() {
                     // One range after the other: all words together are more than there are registers.
-                    for (inside, &[low, end]) in inside.iter_mut().zip(&bounds) {
-                        // Those at or above the low end and those at or above the high end, apart.
-                        let (mut from_low, mut from_end) = (zero, zero);
-                        for (group, bits) in tokens.as_chunks().0.iter().zip(&bits) {
-                            let (keys, bits) = (E::keys(group), S::as_simd_u32s(bits).0);
-                            for (&key, &bits) in S::as_simd_f32s(&keys).0.iter().zip(bits) {
-                                let reaches = s.greater_than_or_equal_f32s(key, low);
-                                from_low = s.or_u32s(from_low, s.select_u32s(reaches, bits, zero));
-                                let reaches = s.greater_than_or_equal_f32s(key, end);
-                                from_end = s.or_u32s(from_end, s.select_u32s(reaches, bits, zero));
-                            }
+                    for ((inside, &[low, end]), range) in
+                        inside.iter_mut().zip(&bounds).zip(&ranges)
+                    {
+                        let mut word = at_least(s, tokens, low, &bits);
+                        if range.end < f32::INFINITY {
+                            word = s.xor_u32s(word, at_least(s, tokens, end, &bits));
                         }
-                        inside[part] = any::<S>(s.xor_u32s(from_low, from_end));
+                        inside[part] = any::<S>(word);
                     }
                 }
-                for (inside, out) in inside.into_iter().zip(&mut outs) {
-                    let mut n = 0;
-                    for (part, &[first, second]) in inside.as_chunks().0.iter().enumerate() {
-                        let mut bits = u64::from(first) | u64::from(second) << 32;
-                        while bits != 0 {
-                            let i = part * 64 + bits.trailing_zeros() as usize;
-                            bits &= bits - 1;
-                            found[n % BLOCK] =
-                                Candidate::new((b * BLOCK + i) as u32, block[i].to_f32());
-                            n += 1;
-                        }
-                    }
-                    if n > 0 {
-                        out.extend_from_slice(&found[..n.min(BLOCK)]);
-                    }
+                for (inside, list) in inside.iter().zip(&mut lists) {
+                    list.take(b, block, inside);
                 }
-                if outs.iter().any(|out| out.len() > limit) {
-                    return;
+                if lists.iter().any(|list| list.out.len() + list.count > limit) {
+                    break 'row;
                 }
             }
         }
+        for list in &mut lists {
+            list.flush();
+        }
+    }
+}
+
+/// A word's bits, one for each token, in groups of lanes.
+#[inline(always)]
+fn token_bits() -> [[u32; LANES]; WORD / LANES] {
+    let mut bits = [[0; LANES]; WORD / LANES];
+    for (i, bit) in bits.as_flattened_mut().iter_mut().enumerate() {
+        *bit = 1 << i;
+    }
+    bits
+}
+
+/// The bits of the tokens that reach a key: each lane has those of its own tokens.
+#[inline(always)]
+fn at_least<E: Element, S: Simd>(
+    s: S,
+    tokens: &[E; WORD],
+    low: S::f32s,
+    bits: &[[u32; LANES]; WORD / LANES],
+) -> S::u32s {
+    let zero = s.splat_u32s(0);
+    let mut reaching = zero;
+    for (group, bits) in tokens.as_chunks().0.iter().zip(bits) {
+        let keys = E::keys(group);
+        for (&key, &bits) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_u32s(bits).0) {
+            let reaches = s.greater_than_or_equal_f32s(key, low);
+            reaching = s.or_u32s(reaching, s.select_u32s(reaches, bits, zero));
+        }
+    }
+    reaching
+}
+
+/// Where the tokens of a range go, some at a time.
+struct List<'a> {
+    found: [Candidate; 2 * BLOCK],
+    count: usize,
+    out: &'a mut Vec<Candidate>,
+}
+
+impl List<'_> {
+    /// Takes the tokens of a block whose bits are set.
+    #[inline(always)]
+    fn take<E: Element>(&mut self, b: usize, block: &[E; BLOCK], words: &[u32; BLOCK / WORD]) {
+        let mut count = self.count;
+        for (part, &[first, second]) in words.as_chunks().0.iter().enumerate() {
+            let mut bits = u64::from(first) | u64::from(second) << 32;
+            while bits != 0 {
+                let i = part * 2 * WORD + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.found[count % (2 * BLOCK)] =
+                    Candidate::new((b * BLOCK + i) as u32, block[i].to_f32());
+                count += 1;
+            }
+        }
+        self.count = count;
+        if count > BLOCK {
+            self.flush();
+        }
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) {
+        self.out.extend_from_slice(&self.found[..self.count.min(2 * BLOCK)]);
+        self.count = 0;
     }
 }
 

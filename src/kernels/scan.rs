@@ -4,6 +4,7 @@ use super::blocks_of;
 use crate::element::{Element, LANES, high_halves};
 use crate::error::Error;
 use crate::level::Level;
+use core::slice;
 use pulp::{Simd, WithSimd};
 
 /// Tokens in a block. One maximum a block is what later passes use to skip most of a peaked row.
@@ -16,7 +17,7 @@ pub(crate) struct Scan {
     pub clean: bool,
     /// The largest logit. -inf for an empty row.
     pub max: f32,
-    /// The first block that holds it.
+    /// The first block that holds it; without block maxima, one that is before it by less than [`TOGETHER`].
     pub block: usize,
 }
 
@@ -122,9 +123,14 @@ fn take<E: Element, S: Simd>(
     }
 }
 
+/// The largest key of some blocks.
 #[inline(always)]
-fn largest<S: Simd>(s: S, tops: &[f32; LANES]) -> f32 {
-    let (vectors, _) = S::as_simd_f32s(tops);
+fn largest<E: Element, S: Simd>(s: S, blocks: &[[E; BLOCK]], faults: &mut Faults) -> f32 {
+    let mut tops = [E::KEY_MIN; LANES];
+    for block in blocks {
+        take(s, block, &mut tops, faults);
+    }
+    let (vectors, _) = S::as_simd_f32s(&tops);
     let mut top = vectors[0];
     for &v in &vectors[1..] {
         top = s.max_f32s(v, top);
@@ -132,21 +138,17 @@ fn largest<S: Simd>(s: S, tops: &[f32; LANES]) -> f32 {
     s.reduce_max_f32s(top)
 }
 
-/// The largest key so far and the first block that holds it.
+/// The largest key so far and the first block that holds it, or the first of some.
 struct Best {
     key: f32,
     block: usize,
 }
 
 impl Best {
-    /// Takes the largest key from a block on; its value goes to the block maxima.
     #[inline(always)]
-    fn note(&mut self, block: usize, top: f32, blocks: &mut [f32], value: impl Fn(f32) -> f32) {
-        if let Some(slot) = blocks.get_mut(block) {
-            *slot = value(top);
-        }
-        if top > self.key {
-            *self = Self { key: top, block };
+    fn note(&mut self, block: usize, key: f32) {
+        if key > self.key {
+            *self = Self { key, block };
         }
     }
 }
@@ -159,19 +161,24 @@ impl<E: Element> WithSimd for Pass<'_, E> {
         let Self { row, blocks } = self;
         let mut faults = Faults::none();
         let mut best = Best { key: E::KEY_MIN, block: 0 };
-        let together = if blocks.is_empty() { TOGETHER } else { 1 };
         let (full, last) = blocks_of(row);
-        for (i, some) in full.chunks(together).enumerate() {
-            let mut tops = [E::KEY_MIN; LANES];
-            for block in some {
-                take(s, block, &mut tops, &mut faults);
+        if blocks.is_empty() {
+            for (i, some) in full.chunks(TOGETHER).enumerate() {
+                best.note(i * TOGETHER, largest(s, some, &mut faults));
             }
-            best.note(i * together, largest(s, &tops), blocks, E::from_key);
+        } else {
+            for (i, (block, slot)) in full.iter().zip(&mut *blocks).enumerate() {
+                let key = largest(s, slice::from_ref(block), &mut faults);
+                *slot = E::from_key(key);
+                best.note(i, key);
+            }
         }
         if !row.len().is_multiple_of(BLOCK) {
-            let mut tops = [E::KEY_MIN; LANES];
-            take(s, &last, &mut tops, &mut faults);
-            best.note(full.len(), largest(s, &tops), blocks, E::from_key);
+            let key = largest(s, &[last], &mut faults);
+            if let Some(slot) = blocks.get_mut(full.len()) {
+                *slot = E::from_key(key);
+            }
+            best.note(full.len(), key);
         }
         Scan { max: E::from_key(best.key), block: best.block, clean: faults.are_none::<E>() }
     }
