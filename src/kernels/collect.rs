@@ -102,7 +102,9 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
         let (full, last) = blocks_of(row);
         let least = ranges.iter().fold(f32::INFINITY, |least, range| least.min(range.low));
         let least = s.splat_f32s(least);
-        let bounds = ranges.map(
+        // An end that no logit reaches needs no comparisons.
+        let bounded = N > 1 || ranges.iter().any(|range| range.end < f32::INFINITY);
+        let keys = ranges.map(
             #[inline(always)]
             |range| [range.low, range.end].map(|l| s.splat_f32s(E::key_at_least(l))),
         );
@@ -114,11 +116,11 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
         let mut reaching = [0; STRETCH];
         'row: for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
             let mut count = 0;
-            let (words, rest) = tops.as_chunks();
+            let (stretches, rest) = tops.as_chunks();
             let mut padded = [f32::NEG_INFINITY; WORD];
             padded[..rest.len()].copy_from_slice(rest);
-            for (i, tops) in words.iter().chain([&padded]).enumerate() {
-                let mut word = any::<S>(at_least(s, tops, least, &bits));
+            for (i, tops) in stretches.iter().chain([&padded]).enumerate() {
+                let mut word = any::<S>(inside::<false, _, _, 1>(s, tops, &[[least; 2]], &bits));
                 while word != 0 {
                     let b = stretch * STRETCH + i * WORD + word.trailing_zeros() as usize;
                     reaching[count % STRETCH] = b;
@@ -128,22 +130,12 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
             }
             for &b in &reaching[..count.min(STRETCH)] {
                 let block = full.get(b).unwrap_or(&last);
-                let mut inside = [[0; BLOCK / WORD]; N];
-                for (part, tokens) in block.as_chunks().0.iter().enumerate() {
-                    // One range after the other: all words together are more than there are registers.
-                    for ((inside, &[low, end]), range) in
-                        inside.iter_mut().zip(&bounds).zip(&ranges)
-                    {
-                        let mut word = at_least(s, tokens, low, &bits);
-                        if range.end < f32::INFINITY {
-                            word = s.xor_u32s(word, at_least(s, tokens, end, &bits));
-                        }
-                        inside[part] = any::<S>(word);
-                    }
-                }
-                for (inside, list) in inside.iter().zip(&mut lists) {
-                    list.take(b, block, inside);
-                }
+                let words = if bounded {
+                    words::<true, _, _, _>(s, block, &keys, &bits)
+                } else {
+                    words::<false, _, _, _>(s, block, &keys, &bits)
+                };
+                take(b, block, words, &ranges, &mut lists);
                 if lists.iter().any(|list| list.out.len() + list.count > limit) {
                     break 'row;
                 }
@@ -165,24 +157,47 @@ fn token_bits() -> [[u32; LANES]; WORD / LANES] {
     bits
 }
 
-/// The bits of the tokens that reach a key: each lane has those of its own tokens.
+/// The bits of the tokens that are in any of some ranges of keys, which only have ends where they are `BOUNDED`: each lane has
+/// those of its own tokens.
 #[inline(always)]
-fn at_least<E: Element, S: Simd>(
+fn inside<const BOUNDED: bool, E: Element, S: Simd, const N: usize>(
     s: S,
     tokens: &[E; WORD],
-    low: S::f32s,
+    ranges: &[[S::f32s; 2]; N],
     bits: &[[u32; LANES]; WORD / LANES],
 ) -> S::u32s {
     let zero = s.splat_u32s(0);
-    let mut reaching = zero;
+    let mut inside = zero;
     for (group, bits) in tokens.as_chunks().0.iter().zip(bits) {
         let keys = E::keys(group);
         for (&key, &bits) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_u32s(bits).0) {
-            let reaches = s.greater_than_or_equal_f32s(key, low);
-            reaching = s.or_u32s(reaching, s.select_u32s(reaches, bits, zero));
+            let is_in = |&[low, end]: &[S::f32s; 2]| {
+                let reaches = s.greater_than_or_equal_f32s(key, low);
+                if BOUNDED { s.and_m32s(reaches, s.less_than_f32s(key, end)) } else { reaches }
+            };
+            let mut some = is_in(&ranges[0]);
+            for range in &ranges[1..] {
+                some = s.or_m32s(some, is_in(range));
+            }
+            inside = s.or_u32s(inside, s.select_u32s(some, bits, zero));
         }
     }
-    reaching
+    inside
+}
+
+/// [`inside`] for a block.
+#[inline(always)]
+fn words<const BOUNDED: bool, E: Element, S: Simd, const N: usize>(
+    s: S,
+    block: &[E; BLOCK],
+    ranges: &[[S::f32s; 2]; N],
+    bits: &[[u32; LANES]; WORD / LANES],
+) -> [u32; BLOCK / WORD] {
+    let mut words = [0; BLOCK / WORD];
+    for (word, tokens) in words.iter_mut().zip(block.as_chunks().0) {
+        *word = any::<S>(inside::<BOUNDED, _, _, _>(s, tokens, ranges, bits));
+    }
+    words
 }
 
 /// Where the tokens of a range go, some at a time.
@@ -193,30 +208,46 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Takes the tokens of a block whose bits are set.
-    #[inline(always)]
-    fn take<E: Element>(&mut self, b: usize, block: &[E; BLOCK], words: &[u32; BLOCK / WORD]) {
-        let mut count = self.count;
-        for (part, &[first, second]) in words.as_chunks().0.iter().enumerate() {
-            let mut bits = u64::from(first) | u64::from(second) << 32;
-            while bits != 0 {
-                let i = part * 2 * WORD + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                self.found[count % (2 * BLOCK)] =
-                    Candidate::new((b * BLOCK + i) as u32, block[i].to_f32());
-                count += 1;
-            }
-        }
-        self.count = count;
-        if count > BLOCK {
-            self.flush();
-        }
-    }
-
     #[inline(always)]
     fn flush(&mut self) {
         self.out.extend_from_slice(&self.found[..self.count.min(2 * BLOCK)]);
         self.count = 0;
+    }
+}
+
+/// Takes the tokens of a block whose bits are set: each to the lists of the ranges that it is in.
+#[inline(always)]
+fn take<E: Element, const N: usize>(
+    b: usize,
+    block: &[E; BLOCK],
+    words: [u32; BLOCK / WORD],
+    ranges: &[Between; N],
+    lists: &mut [List<'_>; N],
+) {
+    let mut counts = [0; N];
+    for (count, list) in counts.iter_mut().zip(&*lists) {
+        *count = list.count;
+    }
+    for (part, &[first, second]) in words.as_chunks().0.iter().enumerate() {
+        let mut bits = u64::from(first) | u64::from(second) << 32;
+        while bits != 0 {
+            let i = part * 2 * WORD + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let logit = block[i].to_f32();
+            let token = Candidate::new((b * BLOCK + i) as u32, logit);
+            for ((list, count), range) in lists.iter_mut().zip(&mut counts).zip(ranges) {
+                list.found[*count % (2 * BLOCK)] = token;
+                // Of one range, the bits say it all.
+                let is_in = N == 1 || (range.low <= logit) & (logit < range.end);
+                *count += usize::from(is_in);
+            }
+        }
+    }
+    for (list, count) in lists.iter_mut().zip(counts) {
+        list.count = count;
+        if count > BLOCK {
+            list.flush();
+        }
     }
 }
 
