@@ -256,7 +256,7 @@ impl<'a, E: Element> Full<'a, E> {
 
     /// What a range holds, if it holds many tokens and all have the same logit.
     fn equals(&self, range: Between) -> Option<Survey> {
-        if range.low >= range.end || self.sketch.count(range) < MANY {
+        if range.low >= range.end || self.sketch.crowd(range).is_none_or(|crowd| crowd < MANY) {
             return None;
         }
         let found = survey(self.row.level, self.row.data, range);
@@ -275,6 +275,8 @@ impl<'a, E: Element> Full<'a, E> {
                 lower.above.0 - upper.above.0 - upper.inside.0,
                 lower.above.1 - upper.above.1 - upper.inside.1,
             ),
+            // The inner range reaches up to the best token.
+            [None, Some(lower)] => lower.above,
             _ => (0, 0),
         }
     }

@@ -87,9 +87,9 @@ pub(crate) trait Ranked {
         Err(Need::Moments)
     }
 
-    /// Says where [`ring`](Self::ring) will be asked to look, about, in terms of moments: for the edge and for the draw. One
-    /// pass can then look for both.
-    fn foresee(&mut self, _moments: Moments, _targets: [u64; 2]) {}
+    /// Says where [`ring`](Self::ring) will be asked to look, about, in terms of moments: for the edge, and for the draw, which
+    /// depends on what is kept up to the edge. One pass can then look for both.
+    fn foresee(&mut self, _moments: Moments, _edge: u64, _draw: &dyn Fn(u64) -> u64) {}
 
     /// All tokens by their distance from a mean exponent argument: those into `out`, by id, among which the cumulative mass
     /// seems to exceed `target` first. The larger `width`, the more they are; with [`ALL`](crate::ring::ALL) it is certain.
@@ -143,8 +143,8 @@ impl<R: Ranked + ?Sized> Ranked for &mut R {
         (**self).moments()
     }
 
-    fn foresee(&mut self, moments: Moments, targets: [u64; 2]) {
-        (**self).foresee(moments, targets);
+    fn foresee(&mut self, moments: Moments, edge: u64, draw: &dyn Fn(u64) -> u64) {
+        (**self).foresee(moments, edge, draw);
     }
 
     fn ring(

@@ -16,6 +16,17 @@ pub(crate) struct Rings<'a> {
     pub mean: f64,
 }
 
+/// Where a mass seems to be exceeded.
+struct Crossing {
+    /// The steps taken until then.
+    steps: RangeInclusive<usize>,
+    /// The last one taken, and the mass of the others.
+    last: usize,
+    before: u64,
+    /// The mass, if the total is that of the sketch.
+    target: u64,
+}
+
 impl Rings<'_> {
     /// The steps that seem to hold the token where the cumulative mass first exceeds `target`, if `total` is that of all, and
     /// what lies nearer to the mean: a range, and a range inside of it that seems to be nearer than that token. The larger
@@ -26,30 +37,58 @@ impl Rings<'_> {
         total: u64,
         width: usize,
     ) -> (RangeInclusive<usize>, Option<RangeInclusive<usize>>) {
-        let sum: u64 = self.masses.iter().sum();
-        let target = (u128::from(target) * u128::from(sum) / u128::from(total.max(1))) as u64;
+        let last = self.masses.len() - 1;
+        let (first, end) = self.crossing(target, total).steps.into_inner();
+        let outer = first.saturating_sub(width)..=end.saturating_add(width).min(last);
+        let apart = width.saturating_add(1);
+        let (upper, lower) = (first.saturating_add(apart), end.checked_sub(apart));
+        let inner = lower.filter(|&lower| upper <= lower).map(|lower| {
+            // Where the row ends on the upper side, all there may be nearer. The last step on the lower one has no end.
+            let nearer = first == 0 && self.deviation(0) < self.deviation(lower);
+            if nearer { 0..=lower } else { upper..=lower }
+        });
+        (outer, inner)
+    }
+
+    /// About the mass of the tokens up to where the cumulative mass exceeds `target`, if `total` is that of all: more than it
+    /// by a part of the last token's. `counts` are the numbers of tokens on the steps.
+    pub fn kept(&self, counts: &[u32], target: u64, total: u64) -> u64 {
+        let Crossing { last, before, target, .. } = self.crossing(target, total);
+        let each = self.masses[last] / u64::from(counts[last].max(1));
+        let tokens = target.saturating_sub(before) / each.max(1) + 1;
+        self.scaled(before + (tokens * each).min(self.masses[last]), self.sum(), total)
+    }
+
+    fn sum(&self) -> u64 {
+        self.masses.iter().sum()
+    }
+
+    /// A part of one total as one of another.
+    fn scaled(&self, mass: u64, from: u64, to: u64) -> u64 {
+        (u128::from(mass) * u128::from(to) / u128::from(from.max(1))) as u64
+    }
+
+    fn crossing(&self, target: u64, total: u64) -> Crossing {
+        let target = self.scaled(target, total, self.sum());
         let last = self.masses.len() - 1;
         let middle = self.middle(last);
         // The steps from `first` to `end` are taken already; next comes the nearer one of their neighbours.
         let (mut first, mut end) = (middle, middle);
-        let mut mass = self.masses[middle];
-        while mass <= target && (first, end) != (0, last) {
+        let (mut newest, mut before) = (middle, 0);
+        while before + self.masses[newest] <= target && (first, end) != (0, last) {
+            before += self.masses[newest];
             let up = if first > 0 { self.deviation(first - 1) } else { f64::INFINITY };
             let down = if end < last { self.deviation(end + 1) } else { f64::INFINITY };
             // Both may be infinite: a step at the end of the floats.
             if first > 0 && (end == last || up <= down) {
                 first -= 1;
-                mass += self.masses[first];
+                newest = first;
             } else {
                 end += 1;
-                mass += self.masses[end];
+                newest = end;
             }
         }
-        let outer = first.saturating_sub(width)..=end.saturating_add(width).min(last);
-        let inner = (first.saturating_add(width) < end.saturating_sub(width))
-            .then(|| first + width + 1..=end - width - 1)
-            .filter(|inner| !inner.is_empty());
-        (outer, inner)
+        Crossing { steps: first..=end, last: newest, before, target }
     }
 
     /// The step that is nearest to the mean, about.
@@ -96,6 +135,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Whole tokens are kept: one of 10 at the top, then nine of 10 each.
+    #[test]
+    fn what_is_kept_ends_with_a_token() {
+        let rings = Rings { masses: &[10, 90], argument: &|step| -(step as f64), mean: 0.0 };
+        for (target, kept) in [(0, 10), (4, 10), (9, 10), (10, 20), (25, 30), (29, 30), (99, 100)] {
+            assert_eq!(rings.kept(&[1, 9], target, 100), kept, "{target}");
+            assert_eq!(rings.kept(&[1, 9], target * 7, 700), kept * 7, "{target}");
+        }
+        assert_eq!(Rings { masses: &[0, 0], ..rings }.kept(&[0, 0], 5, 100), 0);
+    }
+
+    /// The row ends above, where its best tokens are nearer to the mean than the place sought.
+    #[test]
+    fn an_inner_range_reaches_the_top_where_all_there_is_nearer() {
+        let rings = Rings { masses: &[1; 20], argument: &|step| -(step as f64), mean: -3.2 };
+        assert_eq!(rings.around(15, 20, 1), (0..=16, Some(0..=13)));
+        // Here the upper side holds it.
+        assert_eq!(rings.around(6, 20, 1), (0..=7, Some(2..=4)));
     }
 
     #[test]

@@ -248,11 +248,13 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// About how many tokens are in a range of logits.
-    pub fn count(&self, range: Between) -> u64 {
-        let first = if range.end > self.scale.max() { 0 } else { self.step(range.end) };
-        let last = self.step(range.low);
-        self.counts[first.min(last)..=last].iter().map(|&n| u64::from(n)).sum()
+    /// About how many tokens are in a range of logits, if all that were counted there are on one step.
+    pub fn crowd(&self, range: Between) -> Option<u64> {
+        let highest = range.end.next_down().min(self.scale.max());
+        let (first, last) = (self.step(highest), self.step(range.low));
+        let mut counts = self.counts[first.min(last)..=last].iter().filter(|n| **n > 0);
+        let crowd = counts.next().map_or(0, |&n| u64::from(n));
+        counts.next().is_none().then_some(crowd)
     }
 
     /// The logits of a range of steps, as far as they have mass: what is counted is counted down to there.
@@ -325,10 +327,15 @@ impl<'a> Sketch<'a> {
     /// Where the token seems to be at which the mass of those nearer to a mean first exceeds `target`, if `total` is that
     /// of all.
     pub fn ring_around(&self, mean: f64, target: u64, total: u64, width: usize) -> Ring {
+        self.with_rings(mean, |rings| {
+            let (outer, inner) = rings.around(target, total, width);
+            Ring { outer: self.range(outer), inner: inner.map(|inner| self.range(inner)), width }
+        })
+    }
+
+    fn with_rings<T>(&self, mean: f64, look: impl FnOnce(Rings<'_>) -> T) -> T {
         let argument = |step| self.argument(step);
-        let rings = Rings { masses: self.masses, argument: &argument, mean };
-        let (outer, inner) = rings.around(target, total, width);
-        Ring { outer: self.range(outer), inner: inner.map(|inner| self.range(inner)), width }
+        look(Rings { masses: self.masses, argument: &argument, mean })
     }
 
     /// The lowest logit that a seek of a logit or a weight takes, and that has mass.
@@ -472,9 +479,11 @@ impl Ranked for Sketch<'_> {
         })
     }
 
-    fn foresee(&mut self, moments: Moments, targets: [u64; SOUGHT]) {
+    fn foresee(&mut self, moments: Moments, edge: u64, draw: &dyn Fn(u64) -> u64) {
         let (mean, total) = (moments.mean(), moments.mass);
-        self.wanted.rings = targets.map(|target| Some(self.ring_around(mean, target, total, 1)));
+        let kept = self.with_rings(mean, |rings| rings.kept(self.counts, edge, total));
+        let ring = |target| Some(self.ring_around(mean, target, total, 1));
+        self.wanted.rings = [ring(edge), ring(draw(kept))];
     }
 
     fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {

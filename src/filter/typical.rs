@@ -110,10 +110,10 @@ impl Typical<'_> {
         let mean = moments.mean();
         let cut = fraction::cut(p, moments.mass);
         let target = cut.saturating_sub(1);
-        // What is kept weighs little more than the cut.
-        ranked.foresee(moments, [target, fraction::floor(u, cut)]);
+        let draw = |kept| fraction::floor(u, kept);
+        ranked.foresee(moments, target, &draw);
         let edge = self.on_ring(ranked, mean, target)?;
-        let drawn = self.on_ring(ranked, mean, fraction::floor(u, edge.mass))?;
+        let drawn = self.on_ring(ranked, mean, draw(edge.mass))?;
         let kept = Kept {
             count: edge.count,
             mass: edge.mass,
