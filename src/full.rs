@@ -4,8 +4,8 @@
 
 use crate::element::Element;
 use crate::kernels::{
-    Between, Candidate, Moments, ONE, Survey, collect_between, collect_ranges, collect_some, mass,
-    masses_above, moments, moments_above, nth_equal, survey,
+    Between, Candidate, Moments, ONE, Survey, collect_between, collect_ranges, mass, masses_above,
+    moments, moments_above, nth_equal, survey,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::Row;
@@ -410,18 +410,13 @@ impl<E: Element> Ranked for Full<'_, E> {
     ) -> Result<Option<f32>, Need> {
         let Row { level, data, blocks, .. } = *self.row;
         let lowest = self.sketch.lowest();
-        out.clear();
         let Some(Prefix { count, bound, .. }) = prefix else {
+            out.clear();
             collect_between(level, data, blocks, Between::from(lowest), out);
             return Ok(None);
         };
-        // Of the tokens with the last logit the first ones, which may be few of very many.
         let last = bound.logit().max(lowest);
-        collect_between(level, data, blocks, Between::from(last.next_up()), out);
-        let missing = *count as usize - out.len().min(*count as usize);
-        let equal = Between { low: last, end: last.next_up() };
-        collect_some(level, data, blocks, equal, missing, &mut self.work.tokens);
-        out.extend(self.work.tokens.iter().take(missing));
+        self.row.first_from(last, *count as usize, out, &mut self.work.tokens);
         out.sort_unstable_by_key(|t| t.id());
         Ok(None)
     }

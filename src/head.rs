@@ -1,9 +1,7 @@
 //! The first tokens of a row's rank, sorted: all that most decisions ever look at.
 
 use crate::element::Element;
-use crate::kernels::{
-    BLOCK, Between, Candidate, ONE, collect_between, collect_some, mass, threshold, total_mass,
-};
+use crate::kernels::{BLOCK, Between, Candidate, ONE, collect_some, mass, threshold, total_mass};
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek};
 use crate::row::Row;
 use crate::weighing::Weighing;
@@ -12,6 +10,7 @@ use crate::weighing::Weighing;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     tokens: Vec<Candidate>,
+    equal: Vec<Candidate>,
     weighing: Weighing,
     /// Cumulative masses.
     sums: Vec<u64>,
@@ -20,10 +19,9 @@ pub(crate) struct Memory {
 impl Memory {
     /// The `n` best unmasked tokens of a row, by rank, whether they have mass or not.
     pub fn best<E: Element>(&mut self, row: &Row<'_, E>, n: usize) -> &[Candidate] {
-        let low = logit_of_rank(row, n);
         self.tokens.clear();
         if n > 0 {
-            collect_between(row.level, row.data, row.blocks, Between::from(low), &mut self.tokens);
+            row.first_from(logit_of_rank(row, n), n, &mut self.tokens, &mut self.equal);
         }
         keep_best(&mut self.tokens, n);
         self.tokens.sort_unstable();
@@ -47,7 +45,7 @@ const MANY: usize = 2048;
 pub(crate) enum Reach {
     /// At least this many tokens, or all.
     Tokens(usize),
-    /// This many tokens, or all: more are of no use. Not 0.
+    /// This many tokens, or all: more are of no use, because the first filter drops them. Not 0.
     Best(usize),
     /// Every token with at least this logit.
     Logit(f32),
@@ -81,6 +79,8 @@ pub(crate) struct Head<'a> {
     outside: f32,
     /// Whether no token outside has mass.
     complete: bool,
+    /// Whether what is sought lies in here, or may as well end here.
+    enough: bool,
     total: Option<Bracket>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Head<'a> {
             Reach::Tokens(want) | Reach::Best(want) => (logit_of_rank(row, want), want),
             Reach::Logit(logit) => (logit.max(f32::MIN), 0),
         };
-        let Memory { tokens, weighing, sums } = memory;
+        let Memory { tokens, weighing, sums, .. } = memory;
         let Row { level, data, blocks, scale, .. } = *row;
         let limit = MANY.max(2 * want);
         collect_some(level, data, blocks, Between::from(low), limit, tokens);
@@ -133,13 +133,15 @@ impl<'a> Head<'a> {
         let outside = scale.weight(most);
         let complete = low == f32::MIN || mass(outside) == 0;
         let total = if complete { Some(Bracket::exact(sum)) } else { known };
-        Some(Self { tokens, weights, sums, low, outside, complete, total })
+        let enough = matches!(reach, Reach::Best(_));
+        Some(Self { tokens, weights, sums, low, outside, complete, enough, total })
     }
 
     /// A whole rank that is known already: its tokens with mass, their weights and their cumulative masses.
     pub fn whole(tokens: &'a [Candidate], weights: &'a [f32], sums: &'a [u64]) -> Self {
         let total = Some(Bracket::exact(sums.last().copied().unwrap_or(0)));
-        Self { tokens, weights, sums, low: f32::MIN, outside: 0.0, complete: true, total }
+        let (low, complete, enough) = (f32::MIN, true, true);
+        Self { tokens, weights, sums, low, outside: 0.0, complete, enough, total }
     }
 
     /// Narrows the bounds on the total mass.
@@ -162,6 +164,7 @@ impl<'a> Head<'a> {
     /// Bounds on the row's total mass. Every token outside is in some block and is at most the block's maximum and below
     /// `low`; each block that doesn't reach `low` holds its maximum once.
     pub fn bounds<E: Element>(&self, row: &Row<'_, E>, few: &mut Vec<f32>) -> Bracket {
+        debug_assert!(!self.enough || self.complete, "nothing depends on the total");
         let (head, low) = (self.mass(), self.low);
         few.clear();
         few.extend(row.blocks.iter().map(|&top| if top < low { top } else { low }));
@@ -202,7 +205,7 @@ impl Ranked for Head<'_> {
                 (self.tokens.partition_point(|t| t.logit() >= logit), self.low <= logit)
             }
         };
-        if !certain && !self.complete {
+        if !certain && !self.complete && !self.enough {
             return Err(Need::Depth);
         }
         let count = count.min(n);

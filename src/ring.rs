@@ -16,6 +16,11 @@ pub(crate) struct Rings<'a> {
     pub mean: f64,
 }
 
+/// A part of one total as one of another.
+pub(crate) fn scaled(mass: u64, from: u64, to: u64) -> u64 {
+    (u128::from(mass) * u128::from(to) / u128::from(from.max(1))) as u64
+}
+
 /// Where a mass seems to be exceeded.
 struct Crossing {
     /// The steps taken until then.
@@ -56,20 +61,15 @@ impl Rings<'_> {
         let Crossing { last, before, target, .. } = self.crossing(target, total);
         let each = self.masses[last] / u64::from(counts[last].max(1));
         let tokens = target.saturating_sub(before) / each.max(1) + 1;
-        self.scaled(before + (tokens * each).min(self.masses[last]), self.sum(), total)
+        scaled(before + (tokens * each).min(self.masses[last]), self.sum(), total)
     }
 
     fn sum(&self) -> u64 {
         self.masses.iter().sum()
     }
 
-    /// A part of one total as one of another.
-    fn scaled(&self, mass: u64, from: u64, to: u64) -> u64 {
-        (u128::from(mass) * u128::from(to) / u128::from(from.max(1))) as u64
-    }
-
     fn crossing(&self, target: u64, total: u64) -> Crossing {
-        let target = self.scaled(target, total, self.sum());
+        let target = scaled(target, total, self.sum());
         let last = self.masses.len() - 1;
         let middle = self.middle(last);
         // The steps from `first` to `end` are taken already; next comes the nearer one of their neighbours.

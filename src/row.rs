@@ -2,7 +2,9 @@
 
 use crate::element::Element;
 use crate::error::{Error, Number};
-use crate::kernels::{BLOCK, Candidate, Scale, first_equal, first_fault, scan};
+use crate::kernels::{
+    BLOCK, Between, Candidate, Scale, collect_between, collect_some, first_equal, first_fault, scan,
+};
 use crate::level::Level;
 
 /// A row that may be sampled from.
@@ -13,7 +15,7 @@ pub(crate) struct Row<'a, E> {
     pub scale: Scale,
     /// The maximum of each block of logits; empty if nobody wanted them.
     pub blocks: &'a [f32],
-    /// The first block that holds the maximum.
+    /// The first block that holds the maximum, or one little before it; the maximum is in no earlier one.
     best_block: usize,
 }
 
@@ -42,6 +44,26 @@ impl<'a, E: Element> Row<'a, E> {
         check_draw(u)?;
         let scale = Scale::checked(found.max, temperature);
         Ok(Self { data, level, scale, blocks, best_block: found.block })
+    }
+
+    /// The tokens above a logit by id, and after them the first ones at it until there are `n` together: those may be few of
+    /// very many. `equal` lends its memory.
+    pub fn first_from(
+        &self,
+        low: f32,
+        n: usize,
+        out: &mut Vec<Candidate>,
+        equal: &mut Vec<Candidate>,
+    ) {
+        let Self { level, data, blocks, .. } = *self;
+        let above = low.next_up();
+        out.clear();
+        collect_between(level, data, blocks, Between::from(above), out);
+        let missing = n.saturating_sub(out.len());
+        if missing > 0 {
+            collect_some(level, data, blocks, Between { low, end: above }, missing, equal);
+            out.extend(equal.iter().take(missing));
+        }
     }
 
     /// The first of the largest logits.

@@ -349,19 +349,17 @@ struct Reaches {
 impl Reaches {
     fn new<E: Element>(stages: &Stages, row: &Row<'_, E>) -> Self {
         let blocks = row.blocks.len();
-        let fits = |reach: Reach, n: usize| if n <= blocks { Some(reach) } else { None };
-        let more = fits(Reach::Tokens(Reach::MORE), Reach::MORE);
         if row.data.len() <= Reach::SHORT {
             return Self { first: Some(Reach::ALL), second: None };
         }
+        let fits = |reach: fn(usize) -> Reach, n: usize| (n <= blocks).then(|| reach(n));
+        let few = Some(Reach::Tokens(Reach::FEW.min(blocks)));
         let (first, second) = if let Some(k) = stages.top_k {
-            (fits(Reach::Best(k as usize), k as usize), None)
-        } else if stages.top_p.is_some() {
-            (Some(Reach::Tokens(Reach::FEW.min(blocks))), more)
-        } else if let Some(p) = stages.min_p {
+            (fits(Reach::Best, k as usize), None)
+        } else if let (None, Some(p)) = (stages.top_p, stages.min_p) {
             (min_p_reach(row, p), None)
         } else {
-            (Some(Reach::Tokens(Reach::FEW.min(blocks))), more)
+            (few, fits(Reach::Tokens, Reach::MORE))
         };
         Self { first, second }
     }

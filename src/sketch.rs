@@ -7,7 +7,7 @@ use crate::kernels::{
     weights_into,
 };
 use crate::rank::{Bracket, Inside, Need, Prefix, Ranked, Seek, weight_of_mass};
-use crate::ring::Rings;
+use crate::ring::{Rings, scaled};
 use crate::row::Row;
 use core::ops::RangeInclusive;
 
@@ -248,13 +248,17 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// About how many tokens are in a range of logits, if all that were counted there are on one step.
+    /// About how many tokens are in a range of logits, if all that were counted there are on one step. The last step doesn't
+    /// count beside another: it has what is masked, too, which is in no range.
     pub fn crowd(&self, range: Between) -> Option<u64> {
         let highest = range.end.next_down().min(self.scale.max());
         let (first, last) = (self.step(highest), self.step(range.low));
-        let mut counts = self.counts[first.min(last)..=last].iter().filter(|n| **n > 0);
-        let crowd = counts.next().map_or(0, |&n| u64::from(n));
-        counts.next().is_none().then_some(crowd)
+        let counts = &self.counts[first.min(last)..=last];
+        let (lowest, others) = counts.split_last()?;
+        let lowest_ends = last < self.counts.len() - 1;
+        let mut steps = others.iter().chain(lowest_ends.then_some(lowest)).filter(|n| **n > 0);
+        let crowd = steps.next().unwrap_or(lowest);
+        steps.next().is_none().then_some(u64::from(*crowd))
     }
 
     /// The logits of a range of steps, as far as they have mass: what is counted is counted down to there.
@@ -351,9 +355,7 @@ impl<'a> Sketch<'a> {
     fn find(&self, place: Place) -> At {
         let mut at = At { step: 0, count: 0, mass: 0 };
         let sought = match place {
-            Place::Mass(mass, total) => {
-                (u128::from(mass) * u128::from(self.total) / u128::from(total.max(1))) as u64
-            }
+            Place::Mass(mass, total) => scaled(mass, total, self.total),
             Place::Count(count) => count.saturating_sub(1),
         };
         for (step, (&count, &mass)) in self.counts.iter().zip(self.masses).enumerate() {
@@ -488,5 +490,26 @@ impl Ranked for Sketch<'_> {
 
     fn ring(&mut self, _: f64, _: u64, _: usize, _: &mut Vec<Candidate>) -> Result<Inside, Need> {
         Err(Need::Depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::Level;
+
+    /// Masked tokens are on the last step, and so is what lies lowest, but they are in no range.
+    #[test]
+    fn a_crowd_is_one_whatever_is_masked() {
+        let logit = |i: usize| if i.is_multiple_of(3) { 20.0 } else { f32::NEG_INFINITY };
+        let mut data: Vec<f32> = (0..30_000).map(logit).collect();
+        data[0] = 20.5;
+        let (mut blocks, mut memory) = (Vec::new(), Memory::default());
+        let row = Row::new(&data, 1.0, 0.0, Level::best(), Some(&mut blocks)).unwrap();
+        let sketch = Sketch::new(&row, true, &mut memory);
+        let last = STEPS - 1;
+        let crowds = [1..=last, 1..=last - 1, 0..=last, 0..=5, 1..=5, last..=last];
+        let crowds = crowds.map(|steps| sketch.crowd(sketch.range(steps)));
+        assert_eq!(crowds, [Some(9_999), Some(9_999), None, Some(1), Some(0), Some(20_000)]);
     }
 }

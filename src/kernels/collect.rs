@@ -117,9 +117,9 @@ impl<E: Element, const N: usize> WithSimd for Pass<'_, '_, E, N> {
         'row: for (stretch, tops) in blocks.chunks(STRETCH).enumerate() {
             let mut count = 0;
             let (stretches, rest) = tops.as_chunks();
-            let mut padded = [f32::NEG_INFINITY; WORD];
-            padded[..rest.len()].copy_from_slice(rest);
-            for (i, tops) in stretches.iter().chain([&padded]).enumerate() {
+            let mut last_tops = [f32::NEG_INFINITY; WORD];
+            last_tops[..rest.len()].copy_from_slice(rest);
+            for (i, tops) in stretches.iter().chain([&last_tops]).enumerate() {
                 let mut word = any::<S>(inside::<false, _, _, 1>(s, tops, &[[least; 2]], &bits));
                 while word != 0 {
                     let b = stretch * STRETCH + i * WORD + word.trailing_zeros() as usize;
