@@ -432,6 +432,31 @@ fn extreme_temperatures() {
     }
 }
 
+/// Top-k's best are all that the filters after it look at, however low they cut: within the k best, at the k-th or below it.
+#[test]
+fn filters_after_top_k_look_no_further() {
+    let mut random = Random::new(40);
+    let row: Vec<f32> = (0..20_000).map(|_| (random.normal() * 2.0) as f32).collect();
+    let few = |i: usize| if i.is_multiple_of(500) { 0.5 } else { f32::NEG_INFINITY };
+    let few: Vec<f32> = (0..20_000).map(few).collect();
+    let mut check = Check::new();
+    for row in [&row, &few] {
+        for p in [1e-30, 0.01, 0.3, 0.9] {
+            for params in [
+                at(1.0).with_top_k(40).with_min_p(p),
+                at(0.7).with_top_k(39).with_epsilon(p),
+                at(1.0).with_top_k(41).with_typical_p(p).with_top_p(0.999),
+            ] {
+                let sorted = sort(row, &params);
+                check.pick(row, &sorted, &params, 0.7, "filters after top-k");
+                let mut scratch = Scratch::new();
+                sampler(&params, Level::best()).sample(row, 0.7, &mut scratch).unwrap();
+                assert_eq!((scratch.paths().bounds, scratch.paths().full), (1, 0), "{params:?}");
+            }
+        }
+    }
+}
+
 /// A table of a known sampler at V = 4,096, T = 0.7, p = 0.9.
 mod table {
     use super::*;
