@@ -72,55 +72,66 @@ fn take<E: Element, S: Simd>(
     tops: &mut [f32; LANES],
     faults: &mut Faults,
 ) {
-    if E::HALF_INFINITY.is_some() {
-        // Bits of positive numbers ascend as signed integers do. Those of negative ones descend, so that the largest of
-        // nothing but these is the smallest integer.
-        let (mut highest, mut lowest) = ([i16::MIN; HALVES], [i16::MAX; HALVES]);
-        for bits in E::half_bits(block).as_chunks::<HALVES>().0 {
-            let signed = S::as_simd_i16s(bytemuck::cast_ref::<_, [i16; HALVES]>(bits)).0.iter();
-            let accs = S::as_mut_simd_i16s(&mut highest)
-                .0
-                .iter_mut()
-                .zip(S::as_mut_simd_i16s(&mut lowest).0);
-            let accs = accs.zip(S::as_mut_simd_u16s(&mut faults.beyond).0);
-            for (((highest, lowest), beyond), (&signed, &bits)) in
-                accs.zip(signed.zip(S::as_simd_u16s(bits).0))
-            {
-                *highest = s.max_i16s(*highest, signed);
-                *lowest = s.min_i16s(*lowest, signed);
-                *beyond = s.max_u16s(*beyond, bits);
-            }
-        }
-        let all = S::as_mut_simd_i16s(&mut faults.highest).0.iter_mut();
-        for (all, &highest) in all.zip(S::as_simd_i16s(&highest).0) {
-            *all = s.max_i16s(*all, highest);
-        }
-        let (highest, lowest) = (highest.as_chunks::<LANES>().0, lowest.as_chunks::<LANES>().0);
-        let mut best = [0; LANES];
-        for (i, best) in best.iter_mut().enumerate() {
-            let (highest, lowest) =
-                (highest[0][i].max(highest[1][i]), lowest[0][i].min(lowest[1][i]));
-            *best = if highest < 0 { lowest } else { highest }.cast_unsigned();
-        }
-        let best = high_halves(best);
-        for (top, &best) in S::as_mut_simd_f32s(tops).0.iter_mut().zip(S::as_simd_f32s(&best).0) {
-            *top = s.max_f32s(best, *top);
-        }
-    } else {
-        let groups: &[[E; LANES]] = block.as_chunks().0;
-        for pair in groups.as_chunks::<2>().0 {
-            for (group, sums) in pair.iter().zip(&mut faults.sums) {
-                let keys = E::keys(group);
-                let tops = S::as_mut_simd_f32s(tops).0.iter_mut();
-                let accs = tops.zip(S::as_mut_simd_f32s(sums).0);
-                for ((top, sum), &key) in accs.zip(S::as_simd_f32s(&keys).0) {
-                    // What comes out of a NaN depends on the instruction set; but then nobody looks.
-                    *top = s.max_f32s(key, *top);
-                    *sum = s.add_f32s(*sum, key);
-                }
+    if E::HALF_INFINITY.is_none() {
+        return take_floats(s, block, tops, &mut faults.sums);
+    }
+    let best = high_halves(best_halves(s, E::half_bits(block), faults));
+    for (top, &best) in S::as_mut_simd_f32s(tops).0.iter_mut().zip(S::as_simd_f32s(&best).0) {
+        *top = s.max_f32s(best, *top);
+    }
+}
+
+#[inline(always)]
+fn take_floats<E: Element, S: Simd>(
+    s: S,
+    block: &[E; BLOCK],
+    tops: &mut [f32; LANES],
+    sums: &mut [[f32; LANES]; 2],
+) {
+    let groups: &[[E; LANES]] = block.as_chunks().0;
+    for pair in groups.as_chunks::<2>().0 {
+        for (group, sums) in pair.iter().zip(&mut *sums) {
+            let keys = E::keys(group);
+            let tops = S::as_mut_simd_f32s(tops).0.iter_mut();
+            let accs = tops.zip(S::as_mut_simd_f32s(sums).0);
+            for ((top, sum), &key) in accs.zip(S::as_simd_f32s(&keys).0) {
+                // What comes out of a NaN depends on the instruction set; but then nobody looks.
+                *top = s.max_f32s(key, *top);
+                *sum = s.add_f32s(*sum, key);
             }
         }
     }
+}
+
+/// The bits of the largest of some 16-bit values, one of each lane. Bits of positive numbers ascend as signed integers do.
+/// Those of negative ones descend, so that the largest of nothing but these is the smallest integer.
+#[inline(always)]
+fn best_halves<S: Simd>(s: S, bits: &[u16], faults: &mut Faults) -> [u16; LANES] {
+    let (mut highest, mut lowest) = ([i16::MIN; HALVES], [i16::MAX; HALVES]);
+    for bits in bits.as_chunks::<HALVES>().0 {
+        let signed: &[i16; HALVES] = bytemuck::cast_ref(bits);
+        let values = S::as_simd_i16s(signed).0.iter().zip(S::as_simd_u16s(bits).0);
+        let ends = S::as_mut_simd_i16s(&mut highest).0.iter_mut();
+        let ends = ends.zip(S::as_mut_simd_i16s(&mut lowest).0);
+        let accs = ends.zip(S::as_mut_simd_u16s(&mut faults.beyond).0);
+        for (((highest, lowest), beyond), (&signed, &bits)) in accs.zip(values) {
+            *highest = s.max_i16s(*highest, signed);
+            *lowest = s.min_i16s(*lowest, signed);
+            *beyond = s.max_u16s(*beyond, bits);
+        }
+    }
+    let all = S::as_mut_simd_i16s(&mut faults.highest).0.iter_mut();
+    for (all, &highest) in all.zip(S::as_simd_i16s(&highest).0) {
+        *all = s.max_i16s(*all, highest);
+    }
+    let (highest, lowest) = (highest.as_chunks::<LANES>().0, lowest.as_chunks::<LANES>().0);
+    let mut best = [0; LANES];
+    for (i, best) in best.iter_mut().enumerate() {
+        let most = highest[0][i].max(highest[1][i]);
+        let least = lowest[0][i].min(lowest[1][i]);
+        *best = if most < 0 { least } else { most }.cast_unsigned();
+    }
+    best
 }
 
 /// The largest key of some blocks.
