@@ -171,18 +171,20 @@ fn inside<const BOUNDED: bool, E: Element, S: Simd, const N: usize>(
     for (group, bits) in tokens.as_chunks().0.iter().zip(bits) {
         let keys = E::keys(group);
         for (&key, &bits) in S::as_simd_f32s(&keys).0.iter().zip(S::as_simd_u32s(bits).0) {
-            let is_in = |&[low, end]: &[S::f32s; 2]| {
-                let reaches = s.greater_than_or_equal_f32s(key, low);
-                if BOUNDED { s.and_m32s(reaches, s.less_than_f32s(key, end)) } else { reaches }
-            };
-            let mut some = is_in(&ranges[0]);
-            for range in &ranges[1..] {
-                some = s.or_m32s(some, is_in(range));
+            let mut some = is_in::<BOUNDED, S>(s, key, ranges[0]);
+            for &range in &ranges[1..] {
+                some = s.or_m32s(some, is_in::<BOUNDED, S>(s, key, range));
             }
             inside = s.or_u32s(inside, s.select_u32s(some, bits, zero));
         }
     }
     inside
+}
+
+#[inline(always)]
+fn is_in<const BOUNDED: bool, S: Simd>(s: S, key: S::f32s, [low, end]: [S::f32s; 2]) -> S::m32s {
+    let reaches = s.greater_than_or_equal_f32s(key, low);
+    if BOUNDED { s.and_m32s(reaches, s.less_than_f32s(key, end)) } else { reaches }
 }
 
 /// [`inside`] for a block.
