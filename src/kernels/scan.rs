@@ -52,15 +52,15 @@ impl Faults {
     /// Whether it is certain that there was none.
     #[inline(always)]
     fn are_none<E: Element>(&self) -> bool {
-        let mut fine = true;
-        for &sum in self.sums.as_flattened() {
-            fine &= sum <= f32::MAX;
+        // One comparison at the end: compilers for wasm can't select a vector of them.
+        match E::HALF_INFINITY {
+            None => self.sums.as_flattened().iter().sum::<f32>() <= f32::MAX,
+            Some(infinity) => {
+                let highest = self.highest.iter().fold(i16::MIN, |a, &b| a.max(b));
+                let beyond = self.beyond.iter().fold(0, |a, &b| a.max(b));
+                highest < infinity.cast_signed() && beyond <= infinity | 0x8000
+            }
         }
-        for (&highest, &beyond) in self.highest.iter().zip(&self.beyond) {
-            let infinity = E::HALF_INFINITY.unwrap_or(0x7fff);
-            fine &= (highest < infinity.cast_signed()) & (beyond <= infinity | 0x8000);
-        }
-        fine
     }
 }
 
